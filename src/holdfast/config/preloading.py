@@ -21,7 +21,7 @@ def preload(memory: Engine) -> None:
 
     An embedder on a server has no local weights. It is called once in a thread instead, to open the connection and to detect
     problems. A failure does not raise an error: recall works without the model, and ``/health`` reports the failure. If the
-    sentence reader fails, rules extract memories, and each extraction job records that.
+    sentence reader fails, rules extract memories, and each job records that.
     """
     parts = services(memory)
     with suppress(StoreClosed):  # the process is already exiting

@@ -171,7 +171,7 @@ class Walk:
         """Yield, for each scope with a summary, the id of the last message that a summary covers.
 
         Call :meth:`messages` first, because it collects the scopes. If only one session is selected, nothing is yielded,
-        because a summary covers all sessions of a scope.
+        because these entries belong to a whole scope.
         """
         scopes = self._scopes if self._selection.session is None else set()
         for scope in sorted(scopes, key=_scope_key):
