@@ -63,7 +63,8 @@ class Maintenance:
     def rerun(self, job: str) -> Job:
         """Queue a job again, and return it. ``job`` is its id.
 
-        Only two types of jobs can be queued again: dead jobs, and digests that used rules because the chat model failed.
+        A job can be queued again if it is dead (it failed too often), if it still waits, or if it is a digest that used rules
+        because the chat model failed.
         """
         again = self._services.jobs.rerun(job)
         self._services.scheduler.wake()
@@ -182,10 +183,10 @@ class Maintenance:
         return explain(services.reader, found[0], reader, query, now=services.clock.now(), max_tokens=max_tokens)
 
     def scrub(self) -> list[Receipt]:
-        """Overwrite the bytes of erased data now, and return the receipts that were pending.
+        """Overwrite the bytes of erased data now. Return the receipts of erasures that had waited for this.
 
-        Background work does the same, but less often, because one scrub serves several erasures. On PostgreSQL, it does so at most once
-        per ``scrub_interval``.
+        Background work also scrubs, but waits a little, so that one scrub serves several erasures. On PostgreSQL, it scrubs at
+        most once per ``scrub_interval``.
         """
         pending = [receipt.id for receipt in records.receipts(self._services.store) if receipt.status == "pending"]
         self._services.housekeeping.scrub()

@@ -118,8 +118,9 @@ class ScopedMemory:
         unsearchable. Secrets are redacted, and ``redacted`` of the returned memory lists them. ``redact=False`` stores them as
         they are.
 
-        If this call would replace or refresh an existing memory, ``if_revision`` is the revision that this memory must have. 0
-        means that there must be no such memory. Otherwise :class:`holdfast.RevisionConflict` is raised.
+        ``if_revision`` makes the call conditional. It is the number of the revision that the existing memory, which this call
+        would replace or refresh, must have. With 0, there must be no such memory. If the condition is not met,
+        :class:`holdfast.RevisionConflict` is raised.
         """
         put = self._put(
             text=text,
