@@ -20,6 +20,7 @@ FLOOR = {"floor": 3.0, "slope": 5.0}
 _MAX_PERSONAL = 6000
 _RIDGE = 1e-3
 _STEPS = 25
+_REPEATS = 8
 
 
 def personal_queries(folder: Path, count: int) -> list[str]:
@@ -38,6 +39,15 @@ def general_queries(folder: Path) -> list[str]:
     """Return requests that are unrelated to a person's life."""
     lines = [line for file in sorted(folder.rglob("general_*.jsonl")) for line in file.read_text("utf-8").splitlines()]
     return [json.loads(line)["g"] for line in lines]
+
+
+def short_queries(folder: Path, field: str) -> list[str]:
+    """Return short queries, several times. The field ``p`` contains queries about a person, and ``g`` general ones.
+
+    The other queries are whole sentences. Without these, the gate takes "my birthday" for a general query.
+    """
+    lines = (folder / "general" / f"short_{'personal' if field == 'p' else 'general'}.jsonl").read_text("utf-8").splitlines()
+    return [json.loads(line)[field] for line in lines] * _REPEATS
 
 
 def fit(vectors: np.ndarray, labels: np.ndarray) -> np.ndarray:
@@ -68,7 +78,9 @@ def main() -> None:
     source = make_embedder(model)
     if source is None:
         parser.error(f"{model} is no embedder")
-    personal, general = personal_queries(HERE / "pairs", _MAX_PERSONAL), general_queries(HERE / "pairs")
+    pairs = HERE / "pairs"
+    personal = [*personal_queries(pairs, _MAX_PERSONAL), *short_queries(pairs, "p")]
+    general = [*general_queries(pairs), *short_queries(pairs, "g")]
     vectors = np.asarray(source.load().embed([*personal, *general], role="query"))
     weights = fit(vectors, np.r_[np.ones(len(personal)), np.zeros(len(general))])
     gate = {"weights": [round(float(value), 4) for value in weights[:-1]], "bias": round(float(weights[-1]), 4)}

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from holdfast import Engine
+from holdfast.config.models import make_embedder
 from holdfast.models.local.registry import DEFAULT_MODEL, find
 from holdfast.recall.query_vector import QueryVector
 from holdfast.recall.relevance.query_gate import UNKNOWN, QueryGate, gate_of
@@ -49,3 +50,25 @@ def test_a_query_in_another_language_needs_stronger_hits(open_memory: Callable[.
     assert gate is not None
     assert spanish.floor - english.floor == pytest.approx(gate.foreign_shift)
     assert gate.foreign_shift > 0
+
+
+def test_short_queries_about_oneself_need_weaker_hits_than_short_general_ones() -> None:
+    gate, source = gate_of(DEFAULT_MODEL), make_embedder(DEFAULT_MODEL)
+    assert gate is not None
+    assert source is not None
+    asked = {
+        "personal": ("my locker number", "how tall is my son?", "what is my surname", "mi matrícula", "cómo se llama mi suegra"),
+        "general": (
+            "recipe for paella",
+            "distance to the moon",
+            "reverse a string in java",
+            "receta de tarta",
+            "qué es un volcán",
+        ),
+    }
+    floors = {
+        name: [gate.judge(vector, foreign=False).floor for vector in source.load().embed(texts, role="query")]
+        for name, texts in asked.items()
+    }
+    assert max(floors["personal"]) < 3, floors
+    assert min(floors["general"]) > 6, floors
