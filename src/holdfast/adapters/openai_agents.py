@@ -89,7 +89,10 @@ class HoldfastSession:
         await completed(asyncio.to_thread(self._conversation.end))
 
     def close(self) -> None:
-        """Close this session. Later calls raise an error, as in the SDK's own sessions. The memory stays open."""
+        """Close this object. Later calls of its methods raise an error, as in the SDK's own sessions.
+
+        The engine stays open, and the conversation is not ended.
+        """
         self._closed = True
 
     def _check_open(self) -> None:

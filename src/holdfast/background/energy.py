@@ -89,7 +89,11 @@ class Energy:
         return self.level() >= MIN_LEVEL
 
     def affordable(self, kinds: Collection[str]) -> list[str]:
-        """Return the given kinds of jobs, except those that must wait for energy. Log once when jobs start to wait."""
+        """Return the kinds of jobs that may run now. Log once when jobs start to wait.
+
+        No job may run while the battery is low. A kind of job must also wait if one model call for it would exceed the share
+        of the host's energy that memory work may use.
+        """
         if not self.suffices():
             self._note(f"The battery is below {MIN_LEVEL:.0%}. Background work waits")
             return []

@@ -385,11 +385,11 @@ def _names_only_value(each: Candidate, folded: str) -> bool:
 
 
 def _words_to_keep(sentence: str, reading: Reading) -> str:
-    """Return the part of a sentence that states a fact, or an empty text if that part is a question.
+    """Return the words of a sentence that are worth keeping, or an empty text if only a question would be left.
 
-    A statement or a standing instruction is returned whole, but without a question at its end. Of another request or a
-    question, only the part that the sentence reader marks is returned: "write a poem for my daughter Nora, she turns
-    six" becomes "my daughter Nora, she turns six".
+    A statement and a standing instruction are kept whole, but without a question at their end. Requests for a task and
+    questions are reduced to the part that the sentence reader marks: "write a poem for my daughter Nora, she turns six"
+    becomes "my daughter Nora, she turns six".
     """
     stops = [stop.start() for stop in _STOP.finditer(sentence) if stop.start() >= reading.end - 1]
     while stops and _ABOUT_THEM.match(sentence, stops[0]):  # "for my father in law, he collects stamps"
