@@ -78,6 +78,7 @@ def test_a_named_speaker_is_shown_instead_of_the_user(said: str, language: str, 
         ("nos mudamos a Salta", "es", "El usuario dijo: «nos mudamos a Salta»"),
         ("mi jefa me tiene harta", "es", "El usuario dijo: «mi jefa me tiene harta»"),
         ("tengo alergia al polen, ya me la conozco", "es", "El usuario dijo: «tengo alergia al polen, ya me la conozco»"),
+        ("cuando haya leído mi hermana el libro", "es", "El usuario dijo: «cuando haya leído mi hermana el libro»"),
         ("los informes largos los detesto, no los abro", "es", "El usuario dijo: «los informes largos los detesto, no los abro»"),
     ],
 )

@@ -155,13 +155,14 @@ class _Rewriter:
     def _mentions_self(self, text: str) -> bool:
         return bool(re.search(r"\b(?:me|mi|mis|yo|conmigo|mí)\b", text, re.IGNORECASE))
 
-    def _with_subject(self, out: list[str], tokens: list[str]) -> str:
-        """Insert the subject before the verb and its clitics."""
+    def _with_subject(self, out: list[str], tokens: list[str]) -> str | None:
+        """Insert the subject before the verb and its clitics. Return None if no verb has changed, as with "haya"."""
         if self._named:
             return "".join(out)
-        changed = next(
-            n for n, (new, old) in enumerate(zip(out, tokens, strict=True)) if new != old and old.lower() not in ("mi", "mis")
-        )
+        pairs = enumerate(zip(out, tokens, strict=True))
+        changed = next((place for place, (new, old) in pairs if new != old and old.lower() not in ("mi", "mis")), None)
+        if changed is None:
+            return None
         start = changed
         while start >= 2 and out[start - 1].isspace() and out[start - 2].lower() in _LEADS | _CLITICS:
             start -= 2
