@@ -73,6 +73,8 @@ TALKS = 0.35
 """Share of the batches that consist of a talk between two named people."""
 OTHER_LANGUAGE = 0.4
 """Share of the memories that are drawn in the other language."""
+THIRD_PERSON = 0.4
+"""Share of the memories that are drawn in the third person, if the rules could rewrite them."""
 LONGER = 0.4
 """Share of the utterances that are drawn within a longer message."""
 TEMPERATURE = 0.03
@@ -122,7 +124,8 @@ def _one(item: dict[str, Any], plan: Plan, random: np.random.Generator) -> tuple
     """Return the questions of an item, and its document and near misses in a random form."""
     forms = item["forms"]
     if "memory" in forms and random.random() < plan.memories:
-        return item["q"], *forms["other" if random.random() < OTHER_LANGUAGE else "memory"]
+        name = "other" if random.random() < OTHER_LANGUAGE else "memory"
+        return item["q"], *forms[f"{name} third" if f"{name} third" in forms and random.random() < THIRD_PERSON else name]
     return item["q"], *forms["longer" if "longer" in forms and random.random() < LONGER else "plain"]
 
 

@@ -22,6 +22,7 @@ from corpus import QUERY_PREFIX, document, lines, read_items
 from tokens import encode, read_vocabulary, tokenizer
 
 from data.assemble import language
+from holdfast.text.third_person.rewrite import bare_predicate, third_person
 
 ANCHORS = {"text": 25_000, "joined": 4_000, "parallel": 20_000}
 """Number of anchors by type: ordinary English texts, long texts joined from them, and Spanish texts with a translation."""
@@ -63,6 +64,7 @@ class Builder:
         self.texts: dict[str, int] = {}
         self._random = random.Random(3)
         self._text = [line.split("\t", 1)[1] for line in lines(bundle / "text.tsv.xz")]
+        self._names = (Path(__file__).parent / "names.txt").read_text(encoding="utf-8").split()
         self._parallel = [line.split("\t")[1:] for line in lines(bundle / "parallel.tsv.xz")]
         self._fillers = {
             "en": [text for text in self._text if len(text.split()) < 30],
@@ -78,8 +80,19 @@ class Builder:
         if item["m"]:
             forms["memory"] = [self._row(item["m"]), [self._row(text) for text in item["x"]]]
             forms["other"] = [self._row(item["o"]), []]
+            forms |= {f"{name} third": found for name in ("memory", "other") if (found := self._third(item, name))}
         asked = [*item["q"], item["r"]] if item["r"] else item["q"]
         return {"q": [self._row(text, asked=True) for text in asked], "forms": forms}
+
+    def _third(self, item: dict[str, Any], name: str) -> list[Any] | None:
+        """Return a memory and its near misses in the third person, as several presets store them, or None if that is not possible."""
+        text, misses = (item["m"], item["x"]) if name == "memory" else (item["o"], [])
+        way = self._random.choice(("user", "name", "bare"))
+        subject = self._random.choice(self._names) if way == "name" else None
+        turned = [_in_third_person(each, way, subject) for each in (text, *misses)]
+        if turned[0] is None:
+            return None
+        return [self._row(turned[0]), [self._row(each) for each in turned[1:] if each is not None]]
 
     def named(self, one: variants.Texts) -> tuple[list[int], int, list[int]]:
         """Return one item of a talk: its questions, its document and its near misses, each text as its number."""
@@ -120,6 +133,13 @@ class Builder:
         around = self._random.choices(self._fillers[spoken], k=self._random.randint(low, high))
         at = self._random.randint(0, len(around))
         return " ".join([*around[:at], text, *around[at:]])
+
+
+def _in_third_person(text: str, way: str, subject: str | None) -> str | None:
+    """Return a first-person text in the third person, or None if the rules cannot rewrite it."""
+    spoken = language(text)
+    found = bare_predicate(text, spoken) if way == "bare" else third_person(text, spoken, subject=subject)
+    return None if text[:20] in found or "said:" in found or "dijo:" in found else found
 
 
 if __name__ == "__main__":
