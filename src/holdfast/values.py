@@ -117,9 +117,10 @@ def check_expiry(expires_at: datetime | None, now: datetime) -> None:
 
 
 def cleaned(kind: Kind, put: Put, known: Memory | None = None) -> tuple[Put, tuple[Redaction, ...]]:
-    """Return a copy of a change with cleaned values, and a list of the secrets that were replaced in them.
+    """Return a copy of a change with cleaned values, and the secrets that were replaced in them.
 
-    In a plain kind, no secret is replaced. ``known`` is the memory that the change revises, or None for a new memory.
+    No secret is replaced in a plain kind, or if ``put.redact`` is False. ``known`` is the memory that the change revises,
+    or None for a new memory.
     """
     limit = MAX_TEXT if put.indexed is None else MAX_UNINDEXED_TEXT
     clean = replace(
@@ -179,9 +180,10 @@ def prepare_unlimited(preset: Preset, put: Put, known: Memory | None = None) -> 
 
 
 def identity(kind: Kind, put: Put) -> str:
-    """Return a hash of a memory's kind, key, text and namespace. Memories with the same hash count as the same memory.
+    """Return a hash of a memory's kind, key, text and namespace.
 
-    Case, accents and punctuation are ignored, except in a plain kind.
+    Within a scope, memories with the same hash count as the same memory. Case, accents and surrounding punctuation of kind,
+    key and text are ignored, except in a plain kind.
     """
     own_key = key(kind, put)
     if kind.plain:

@@ -296,9 +296,9 @@ class Agent:
     def _replace_asked(self, consent: Consent, stored: str) -> None:
         """Remove the memories of a "remember" wish, after the model has stored the same content in a better wording.
 
-        Holdfast stored these memories, in the user's own words, when the message was added. They are listed in
-        ``consent``. ``stored`` is the id of the model's memory, which stays. Memories that were changed since then also
-        stay.
+        Holdfast stored these memories, in the user's own words, when the message was added. They are listed in ``consent``.
+        ``stored`` is the id of the model's memory, which stays. Memories that existed before the wish, and that the wish
+        only revised, also stay.
         """
         with services(self._memory).store.write() as tx:
             tx.remove_memories([each.id for each in consent.memories if each.id != stored and each.revision == 1])

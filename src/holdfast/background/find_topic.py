@@ -71,9 +71,11 @@ class TopicFinder:
         return pages
 
     def about(self, text: str, scope: Scope, *, earlier: str = "") -> DetectedTopic:
-        """Return the topic of a scope that a text is about. Uses a chat model if there is one, otherwise vectors and words.
+        """Return the topic of a scope that a text is about, if any.
 
-        ``earlier`` is the user's previous text. Both texts together are compared with the topics.
+        A chat model decides if the preset lets topics open and there is a model. Otherwise, or if the model fails, vectors
+        and words decide. ``earlier`` is the user's previous text. The vectors and words of both texts together are compared
+        with the topics. The chat model sees only ``text``.
         """
         pages = self.known(scope)
         if not pages:

@@ -112,9 +112,9 @@ class JobRunner:
     ) -> None:
         """Create a runner. ``handlers`` maps each kind of job to the function that runs it.
 
-        ``affordable`` is called with kinds of jobs and returns those for which there is enough energy. ``lease`` is the
-        time after which another worker takes over a job that is still running. For the kinds in ``exclusive``, only one
-        job per scope runs at a time.
+        ``affordable`` is called with kinds of jobs and returns those that may run now, for example because there is enough
+        energy. ``lease`` is the time after which another worker takes over a job that is still running. For the kinds in
+        ``exclusive``, only one job per scope runs at a time.
         """
         self._store = store
         self._clock = clock

@@ -55,9 +55,10 @@ def replacing_earlier(puts: Sequence[Put], earlier: Sequence[Memory], fixed: Seq
 
 
 def _says_the_same(memory: Memory, put: Put) -> bool:
-    """Return True if a known memory and a new memory say the same: one contains most words of the other.
+    """Return True if a known memory and a new memory say the same.
 
-    Two summaries of the same messages always say the same.
+    If they share a source message, one must contain most words of the other, or both must be summaries of the same kind.
+    Otherwise, the new memory must contain most words of the known memory.
     """
     if not set(memory.sources) & set(put.sources):
         return is_same_statement(memory.text, put.text)

@@ -168,10 +168,11 @@ class Walk:
         return found[0].id if found else None
 
     def summarized(self) -> Iterator[Entry]:
-        """Yield, for each scope with a summary, the id of the last message that a summary covers.
+        """Yield an entry for each scope with summarized messages.
 
-        Call :meth:`messages` first, because it collects the scopes. If only one session is selected, nothing is yielded,
-        because these entries belong to a whole scope.
+        The entry has the scope, and the id of the last message that a summary covers. Call :meth:`messages` first, because
+        it collects the scopes. If only one session is selected, nothing is yielded, because these entries belong to a whole
+        scope.
         """
         scopes = self._scopes if self._selection.session is None else set()
         for scope in sorted(scopes, key=_scope_key):

@@ -269,9 +269,9 @@ def _scrub(store: Store, needles: Sequence[bytes], *, rewrite: bool, files: Sequ
     """Overwrite the erased bytes on disk, and search the store's files and ``files`` for the needles.
 
     Return two values. The first is True if all erased bytes were overwritten. The second lists the files in which a needle
-    was found, and the places that could not be overwritten or searched. With ``rewrite=False``, the files are not rewritten.
-    A failed scrub raises no error, because the rows are already removed: the first value is False, and the receipt stays
-    pending.
+    was found, and the places that could not be overwritten or searched. ``rewrite`` has the same meaning as in
+    :meth:`Store.scrub`. A failed scrub raises no error, because the rows are already removed: the first value is False, the
+    second has the error message, and the receipt stays pending. Only ``StoreClosed`` is raised.
     """
     try:
         count = erasures(store)

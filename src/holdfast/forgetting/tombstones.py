@@ -18,7 +18,11 @@ def later_tombstones(store: Store, known: Iterable[Tombstone]) -> list[Tombstone
 
 
 def apply_tombstones(store: Store, preset: Preset, stones: Iterable[Tombstone], now: datetime) -> list[str]:
-    """Erase all data that the tombstones identify. Return the files in which a scan still found erased data."""
+    """Erase all data that the tombstones identify. Return the files that contain, or may still contain, erased data.
+
+    A file may still contain erased data if it could not be scrubbed completely, for example because another program reads
+    it.
+    """
     left: list[str] = []
     for stone in stones:
         for target, scope in _targets(store, stone):

@@ -79,7 +79,10 @@ class Probe:
 
     @cached_property
     def document(self) -> Any:
-        """The object in a JSON file, or None if the file is no JSON object. The object may be encoded as a JSON string."""
+        """The object in a JSON file. None if the file is no JSON object, or is larger than ``_MAX_DOCUMENT``.
+
+        The object may be encoded as a JSON string.
+        """
         if not self.text.lstrip().startswith(("{", '"{')) or self.path.stat().st_size > _MAX_DOCUMENT:
             return None
         try:

@@ -193,7 +193,7 @@ class BudgetedChat:
     def parallel_jobs(self) -> int:
         """Return the maximum number of jobs to run at the same time.
 
-        While the model works, the number is ``max_calls``. After the model has failed, the number is at most 2: rules
+        Normally, the number is ``max_calls``. During the pause after a failure of the model, the number is at most 2: rules
         then do the model's work on the processor, and more threads would slow down requests. After a slow failure, the
         number is 1 as long as no calls are made.
         """

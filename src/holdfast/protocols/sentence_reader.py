@@ -54,8 +54,8 @@ class Reading:
 class Comparison:
     """Result of comparing an old statement with a new statement: three probabilities, whose sum is 1.
 
-    ``leaves`` is the probability that the old statement stays valid. ``repeats`` is the probability that the new
-    statement repeats the old statement. ``ends`` is the probability that the new statement replaces the old statement.
+    ``leaves`` is the probability that the old statement stays valid. ``repeats`` is the probability that the new statement
+    repeats the old statement. ``ends`` is the probability that the old statement is no longer true.
     """
 
     leaves: float
@@ -79,6 +79,6 @@ class SentenceReader(Protocol):
         """Compare an old statement with a new statement of the same person.
 
         Return three probabilities: that the old statement stays valid, that the new statement repeats it, and that the new
-        statement replaces it.
+        statement ends it (the old statement is no longer true).
         """
         ...

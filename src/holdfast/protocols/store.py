@@ -98,9 +98,10 @@ class Store(Reads, Protocol):
     ) -> list[MissingVector]:
         """List at most ``limit`` chunks that have no vector of this model.
 
-        With ``reader``, only chunks that this scope may read are listed. Chunks of memories come before chunks of messages,
-        and newer chunks before older ones. With ``windows``, only the given chunks are considered. Each entry of ``windows``
-        is a pair: the number of the item, and the number of the chunk in the item.
+        With ``reader``, only chunks that this scope may read are listed. Then chunks of memories come before chunks of
+        messages, and chunks of newer items before those of older items. Without ``reader``, the order is not defined. With
+        ``windows``, only the given chunks are considered. Each entry of ``windows`` is a pair: the number of the item, and
+        the number of the chunk in the item.
         """
         ...
 
@@ -152,9 +153,10 @@ class Store(Reads, Protocol):
         which a needle was found. A needle that also occurs in a stored row is not reported. The second value also lists the
         places that the store cannot overwrite or search, as :class:`Unreachable` names.
 
-        ``files`` are other files to scan, such as topic pages. With ``rewrite=False``, no file is rewritten. The first value
-        is then False if removed data may remain in a file. ``when`` says whether the scrub may be postponed (see
-        ``ScrubTime``): a scrub is expensive, and one scrub can serve several erasures.
+        ``files`` are other files to scan, such as topic pages. With ``rewrite=False``, the store's files are not rewritten,
+        unless a needle is found in them and the store can rewrite them. The first value is then False if removed data may
+        remain in a file. ``when`` says whether the scrub may be postponed (see ``ScrubTime``): a scrub is expensive, and
+        one scrub can serve several erasures.
         """
         ...
 

@@ -179,10 +179,12 @@ def _background(
 def _best_first(
     store: Store, question: RecallQuery, found: dict[int, Found], strengths: dict[int, float], baseline: _Baseline
 ) -> Iterator[Hit]:
-    """Yield hits, best first. If a message and a memory derived from it are both candidates, only one of them is returned.
+    """Yield hits, best first. Leave out most messages and memories that repeat each other (see :func:`_says_more`).
 
-    Usually this is the memory. If the message is much stronger, it says more about the question, and the message is returned
-    instead. Rows are read a few at a time, because reading a row takes longer than finding it.
+    A message is left out if a memory derived from it is about as strong. If the message is much stronger, it says more
+    about the question and is returned. The memory is then left out once all its source messages were returned. With
+    ``question.with_sources``, or if ``question.distinct`` is False, nothing is left out. Rows are read a few at a time,
+    because reading a row takes longer than finding it.
     """
     ranked = sorted(found, key=strengths.__getitem__, reverse=True)
     size, run = question.limit + _EXTRA_ROWS, current_run()

@@ -61,7 +61,10 @@ urgent: Final = Urgent()
 
 
 class _Pace:
-    """Stores when low-priority work last resumed after a pause. Before the first pause, this is the time when the work began."""
+    """Stores when low-priority work last called :func:`give_way`.
+
+    Before the first call, this is the time when the work began.
+    """
 
     __slots__ = ("since",)
 

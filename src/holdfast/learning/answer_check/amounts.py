@@ -59,9 +59,10 @@ def wrong_amount(item: str, said: Sequence[Said], known: Sequence[str]) -> str |
 
 
 def shares_amount(item: str, said: Sequence[Said]) -> bool:
-    """Return True if an item (one statement of a model's answer) and the texts have a number or a date in common.
+    """Return True if an item has a number of the texts, or a date that follows from them.
 
-    The day on which a text was said does not count as a date of the text.
+    An item is one statement of a model's answer. A date that follows only from the day on which a text was said does not
+    count.
     """
     dates, rest = cut_dates(item)
     numbers = {number for each in said for number in _numbers(each.text)}

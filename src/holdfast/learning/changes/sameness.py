@@ -105,7 +105,10 @@ def adds_detail(old: str, new: str) -> bool:
 
 
 def same_slots(old: str, new: str, *, old_key: str | None, new_key: str | None, language: str | None) -> bool:
-    """Return True if both statements give the same values to the same attributes."""
+    """Return True if both statements give the same values to the same attributes, with the same subjects and tenses.
+
+    Return False if a statement has no known attribute.
+    """
     before = _known(slots_of(old, key=old_key, language=language))
     after = _known(slots_of(new, key=new_key, language=language))
     return bool(before and after) and _covered(after, before) and _covered(before, after)

@@ -68,7 +68,10 @@ def _differs(old: Slot, new: Slot) -> bool:
 
 
 def same_value(old: Slot, new: Slot) -> bool:
-    """Return True if two values are equal, or if one is a fuller form of the other: "Portland" and "Portland, Oregon"."""
+    """Return True if two values are equal, or if one is a fuller form of the other: "Portland" and "Portland, Oregon".
+
+    Two times also count as the same if they do not contradict each other, such as Friday and the 12th.
+    """
     if old.attribute.startswith(("when ", "birthday")):
         return not times_differ(old.value, new.value, moved=False)
     before, after = _tokens(old.value), _tokens(new.value)

@@ -32,9 +32,10 @@ class SpokenSentence:
 
 
 def spoken(text: str, book: Rulebook) -> Iterator[SpokenSentence]:
-    """Yield the sentences of a message, up to a request such as "translate this".
+    """Yield the sentences of a message, up to a request such as "translate this". A joke or a roleplay yields no sentences.
 
-    The text after such a request is not a statement of the speaker.
+    The text after such a request is not a statement of the speaker. A request that is a question, such as "how do you say
+    it?", is skipped, and the sentences after it are yielded.
     """
     if any(book.shows(sign, fold_clause(text)) for sign in _WHOLE_MESSAGE):
         return

@@ -86,8 +86,9 @@ class _QuotableSentence:
 class _ReportFormat:
     """Limits and language of a summary.
 
-    The last clause of a summary lists names, numbers and dates that the quoted sentences lack. ``listed`` is the
-    maximum share of the summary (0 to 1) that this closing clause takes.
+    The last clause of a summary lists names, numbers and dates that the quoted sentences lack. ``listed`` is the maximum
+    share of ``max_characters`` (0 to 1) that is reserved for this clause when sentences are chosen. If the sentences leave
+    more room, the clause can be longer.
     """
 
     max_characters: int

@@ -93,7 +93,7 @@ class LocalReader:
         """Compare an old statement with a new statement of the same person.
 
         Return three probabilities: that the old statement stays valid, that the new statement repeats it, and that the new
-        statement replaces it.
+        statement ends it (the old statement is no longer true).
         """
         first = self._network.pieces(old[: self._spec.max_first_characters])[: self._spec.max_first_tokens]
         answers, _ = self._run(_PAIR_MARK, first, self._network.pieces(new))

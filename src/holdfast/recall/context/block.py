@@ -157,10 +157,11 @@ def _line(hit: Hit, words: BlockWords) -> str:
 
 
 def _origin(hit: Hit, words: BlockWords) -> str:
-    """Return a phrase that says where a hit comes from, such as ``Ana said``, or the label for text of a web page.
+    """Return a phrase that says where a hit comes from, such as ``Ana said``.
 
     For a message of the user or the assistant, the phrase names the speaker. If the message answers a question, the phrase
-    also contains the question. For a memory based on the user's own words, the phrase is empty.
+    also contains the question. Text of tools, web pages and files, quotations such as a pasted e-mail, and memories based
+    on the assistant's words have a label instead. For a memory based on the user's own words, the phrase is empty.
     """
     origin = hit.provenance
     if hit.message is not None and origin in ("user", "assistant"):

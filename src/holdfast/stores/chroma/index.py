@@ -366,7 +366,8 @@ def _collection(client: Any, build: Build) -> Any:
 def _translate_errors(*, local: bool) -> Iterator[None]:
     """Context manager: raise Chroma's errors as `IndexUnavailable` (try later) or `IndexInvalid` (rebuild the index).
 
-    ``local`` is True if Chroma runs in this process. Then every error means that the index must be rebuilt.
+    ``local`` is True if Chroma runs in this process. Then every ``ChromaError`` means that the index must be rebuilt. Other
+    errors, such as ``OSError``, always mean that the index is unavailable.
     """
     import httpx  # noqa: PLC0415  (comes with chromadb)
     from chromadb.errors import ChromaError, NotFoundError  # noqa: PLC0415  (slow to import)

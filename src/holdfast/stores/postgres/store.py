@@ -258,7 +258,10 @@ class PostgresStore(SQLReads):
 
     @guarded
     def similarities(self, model: str, items: Sequence[int]) -> "NDArray[np.float32] | None":
-        """Return the cosine of each pair of items as a matrix, computed from their first chunks. It is 0 if a vector is missing."""
+        """Return a matrix with the cosine of each pair of items, computed from the vectors of their first chunks.
+
+        If an item has no vector, its cosines are 0. Return None if none of the items has a vector.
+        """
         number = vector_tables.model_number(self.connection, self.tenant, model)
         if number is None or not items:
             return None

@@ -179,7 +179,10 @@ def _unit(query: "NDArray[np.float32]") -> "NDArray[np.float32]":
 
 
 def similarities(connection: PostgresSession, tenant: str, model: int, items: Sequence[int]) -> "NDArray[np.float32] | None":
-    """Return the cosine of each pair of items as a matrix, computed from their first chunks. It is 0 if a vector is missing."""
+    """Return a matrix with the cosine of each pair of items, computed from the vectors of their first chunks.
+
+    If an item has no vector, its cosines are 0. Return None if none of the items has a vector.
+    """
     rows = connection.execute_binary(
         "SELECT units.item, vectors.embedding FROM units JOIN vectors ON vectors.tenant = units.tenant "
         "AND vectors.partition = units.partition AND vectors.model = ? AND vectors.item = units.item AND vectors.window = 0 "

@@ -291,15 +291,19 @@ class SQLiteStore(SQLiteSearch):
     ) -> tuple[bool, tuple[str, ...]]:
         """Overwrite removed data in the file and its log, and search both for the needles (byte strings from erased data).
 
-        Return (complete, residue): whether all removed data was overwritten, and the names of the files that still contain a
-        needle. ``files`` are files outside the store that are searched, too.
+        Return (complete, residue). ``complete`` is True if the log could be emptied and no external index may still contain
+        erased vectors. ``residue`` has the names of the files that still contain a needle. Needles that also occur in a
+        stored row are ignored. ``files`` are files outside the store that are searched, too. Of an encrypted store, only
+        these are searched.
 
-        With ``rewrite``, the file is rewritten. Otherwise, only the log is emptied, because SQLite has already overwritten the
-        removed data in the file itself (``secure_delete``). If a needle is still found, the file is rewritten in any case.
+        With ``rewrite``, the file is rewritten, unless it is very large. With ``due`` or ``later``, it is also not
+        rewritten if this was already done after the erasures. Without ``rewrite``, only the log is emptied, because SQLite
+        has already overwritten the removed data in the file itself (``secure_delete``). If a needle is still found and the
+        log could be emptied, the file is rewritten in any case.
 
-        A ``paced`` store limits the time that it spends on rewrites. When this time is used up, a rewrite with ``when`` set to
-        ``due`` or ``later`` is postponed: nothing is overwritten, and ``complete`` is False. The caller must then call again
-        later with ``due``. With ``now``, the limit is ignored.
+        A ``paced`` store limits the time that it spends on rewrites. When this time is used up, a rewrite with ``when`` set
+        to ``due`` or ``later`` is postponed: nothing is overwritten, and ``complete`` is False. The caller must then call
+        again later with ``due``. With ``now``, the limit is ignored.
         """
         self._clear_caches()
         outside = scrubbing.plain_residue(self._connections, self.path, files, needles)

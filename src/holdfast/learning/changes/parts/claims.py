@@ -87,7 +87,10 @@ def split_claims(sentence: str, language: str | None = None) -> list[str]:
 
 
 def subject_of(clause: str, language: str) -> str:
-    """Return the words before the verb of a clause. The result is empty if the clause begins with its verb."""
+    """Return the subject at the start of a clause.
+
+    Return an empty text if no subject is recognized, as in a clause that begins with its verb.
+    """
     found = _SUBJECT[language].match(clause)
     if found is None or (language == "es" and re.match(rf"{_SPANISH_VERBS}\b", clause, re.IGNORECASE) and not _names(found[0])):
         return ""

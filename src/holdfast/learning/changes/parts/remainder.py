@@ -31,9 +31,10 @@ _SUBJECT: Final = regex(r"(?:I|We|The user|User|El usuario|La usuaria)(?= )")
 def remainder(old: Memory | Put, put: Put, chance: Chance | None = None) -> list[Put]:
     """Return the parts of an old statement that are still true after a new statement, as a list of at most one Put.
 
-    A Put is a memory to store. Sentences that the new statement does not change are kept whole. Of a changed sentence, only
-    the clauses about unchanged attributes are kept. The list is empty if nothing is kept, or if the new statement changes
-    nothing. ``chance`` estimates which clause has changed if the words do not show it.
+    A Put is a memory to store. Sentences that the new statement does not change are kept whole, unless a pronoun in them
+    refers to an outdated sentence before ("Loves it there."). Of other sentences, only the parts about unchanged attributes
+    are kept. The list is empty if nothing is kept, or if the new statement changes nothing. ``chance`` estimates which
+    clause has changed if the words do not show it.
     """
     language = old.language if old.language in LANGUAGES else put.language if put.language in LANGUAGES else "en"
     changes = slots_of(put.text, key=put.key, language=put.language)

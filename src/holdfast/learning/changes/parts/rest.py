@@ -95,7 +95,10 @@ def _retired(text: str, new: str, language: str) -> list[tuple[Slot, Slot]]:
 
 
 def _rest_of_claim(claim: str, new: str, language: str) -> str | None:
-    """Return the part of a changed claim that is still true. Return None if there is no such part."""
+    """Return the part of a changed claim that is still true.
+
+    Return None if there is none, or if it is unclear what has changed.
+    """
     listed = list_in(claim, language)
     if listed is not None:
         shared = [len(shared_words(item, new) - shared_words(listed.before, new)) for item in listed.items]
