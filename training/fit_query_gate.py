@@ -20,7 +20,7 @@ FLOOR = {"floor": 3.0, "slope": 5.0}
 _MAX_PERSONAL = 6000
 _RIDGE = 1e-3
 _STEPS = 25
-_REPEATS = 8
+_REPEATS = 4
 
 
 def personal_queries(folder: Path, count: int) -> list[str]:

@@ -56,7 +56,7 @@ class DocumentCalibration:
 
 
 CALIBRATIONS: Final = {
-    "talk-embed-s": DocumentCalibration(near=0.95),
+    "talk-embed-s": DocumentCalibration(near=0.925),
     "arctic-embed-s": DocumentCalibration(near=0.90),
     "all-minilm-l6-v2": DocumentCalibration(near=0.75),
 }
