@@ -16,6 +16,8 @@ from holdfast.config.opening import open_engine
 from holdfast.errors import HoldfastError, StoreFull
 
 NEEDLE, CONTROL = "zanzibarquartz", "amberlighthouse"
+_FREED_BYTES = 256 << 10
+"""Size of a file that another program removes at the end, so that there is room again."""
 
 
 def main(folder: Path, limit: int | None) -> dict[str, Any]:
@@ -24,6 +26,8 @@ def main(folder: Path, limit: int | None) -> dict[str, Any]:
         import resource  # noqa: PLC0415  (Unix only)
 
         resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+    else:
+        (folder / "ballast-first").write_bytes(b"x" * _FREED_BYTES)
     memory = _open(folder)
     _begin(memory)
     acknowledged = _fill(memory, folder, limit)
