@@ -106,4 +106,4 @@ def test_a_block_holds_the_answer_if_there_is_one_and_stays_quiet_about_other_to
     outcomes = [outcome for person in people for outcome in measure(person)]
     for tier in ("plain", "off"):
         right = [not outcome.is_miss for outcome in outcomes if outcome.question.tier == tier]
-        assert sum(right) >= 0.8 * len(right), tier
+        assert sum(right) >= 0.75 * len(right), tier  # 14 questions; on all of this half, about 90 %
