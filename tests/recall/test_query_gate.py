@@ -72,3 +72,19 @@ def test_short_queries_about_oneself_need_weaker_hits_than_short_general_ones() 
     }
     assert max(floors["personal"]) < 3, floors
     assert min(floors["general"]) > 6, floors
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"), [("café", "the café in 日本 is naïve"), ("volcano", "The volcano near the hut smokes.")]
+)
+def test_a_keyword_finds_the_memory_that_contains_it(open_memory: Callable[..., Engine], asked: str, said: str) -> None:
+    memory = open_memory(embedder=DEFAULT_MODEL)
+    memory.remember(said, user="ana")
+    assert [hit.text for hit in memory.recall(asked, user="ana") if hit.is_relevant] == [said]
+
+
+def test_facts_that_differ_in_one_word_are_all_returned(open_memory: Callable[..., Engine]) -> None:
+    memory = open_memory(embedder=DEFAULT_MODEL)
+    for drink in ("green tea", "black coffee", "cold milk", "apple juice"):
+        memory.remember(f"Ana likes to drink {drink} in the morning.", user="ana")
+    assert len(memory.recall("What does Ana like to drink in the morning?", user="ana")) == 4

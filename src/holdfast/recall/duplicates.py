@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _MAX_ROUNDS = 3
 """Maximum number of rounds. Each round checks the next ``limit`` hits. A further round runs only if there are too few hits left."""
-_MIN_DUPLICATE_COSINE = 0.96
+_MIN_DUPLICATE_COSINE = 0.98
 """Two hits with a cosine above this number can be duplicates."""
 _MIN_REPEATABLE_CHARACTERS = 80
 """Minimum length in characters of a text that may be returned twice, as messages of two different sessions.

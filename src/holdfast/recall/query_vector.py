@@ -1,6 +1,8 @@
 """The vector of one query: finds the nearest items, and decides how strong a hit must be."""
 
 from collections.abc import Callable
+from dataclasses import replace
+from typing import Final
 
 from holdfast.protocols import Match, SearchFilter, Store, Vectors
 from holdfast.recall.embedding import ChunkIds, Embedding
@@ -9,6 +11,9 @@ from holdfast.recall.relevance.query_gate import UNKNOWN, QueryVerdict, gate_of
 from holdfast.runtime.wait_budget import note
 from holdfast.text.language import is_foreign
 from holdfast.types import Scope
+
+_MAX_KEYWORDS: Final = 2
+"""Maximum number of words of a query that never counts as general, such as "café"."""
 
 
 def catch_up(embedding: Embedding, text: str | None, *, reader: Scope, limit: int, candidates: Callable[[], ChunkIds]) -> None:
@@ -45,7 +50,10 @@ class QueryVector:
         gate = gate_of(self._model)
         if gate is None or self._vector is None:
             return UNKNOWN
-        return gate.judge(self._vector, foreign=is_foreign(self._text))
+        verdict = gate.judge(self._vector, foreign=is_foreign(self._text))
+        if len(self._text.split()) > _MAX_KEYWORDS:
+            return verdict
+        return replace(verdict, floor=min(verdict.floor, gate.floor))  # one word does not show what a query is about
 
     def nearest(self, where: SearchFilter, *, limit: int) -> list[Match]:
         """Return the nearest items, with their cosines."""
