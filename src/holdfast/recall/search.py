@@ -58,8 +58,6 @@ _MESSAGE_MARGIN = 1.0
 _MIN_OWN_WORDS = 12
 _MIN_OWN_SHARE = 0.1
 """Minimum number and share of the user's own words in a message with a quotation, so that the meaning of the message counts."""
-_MAX_MATCHED_CHARACTERS = 20_000
-"""Maximum number of characters in which words that only the quotation contains are searched."""
 
 _ENDS = " .,;:!?¡¿"
 
@@ -200,7 +198,7 @@ def _best_first(
         rows = read_rows(store, question, ranked[end - size : end])
         if run is not None:
             run.unreadable |= {*ranked[end - size : end]} - {_item(owner) for owner, _ in rows}
-        final = [_final_strength(owner, question, strengths) for owner, _ in rows]
+        final = [_final_strength(owner, question, strengths, found) for owner, _ in rows]
         said |= {
             owner.id: (owner.text, value)
             for (owner, _), (value, _) in zip(rows, final, strict=True)
@@ -276,7 +274,9 @@ def _strengths(embedding: Embedding, question: RecallQuery, found: dict[int, Fou
     }
 
 
-def _final_strength(owner: Memory | Message, question: RecallQuery, strengths: dict[int, float]) -> tuple[float, datetime]:
+def _final_strength(
+    owner: Memory | Message, question: RecallQuery, strengths: dict[int, float], found: Mapping[int, Found]
+) -> tuple[float, datetime]:
     """Return the strength of a row after all adjustments, and the row's time.
 
     Recency, importance and pinning add small amounts, which only matter between items of about equal strength. A memory also
@@ -294,22 +294,22 @@ def _final_strength(owner: Memory | Message, question: RecallQuery, strengths: d
     recency = _RECENCY * math.exp(-age_days / _RECENCY_DAYS)
     value = strengths[item]
     if isinstance(owner, Message) and not question.outside and (own := own_part(owner, question)) != owner.text:
-        value = min(value, _strength_of_own_part(own, owner.text, value, question))
+        value = min(value, _strength_of_own_part(own, owner.text, question, value, found[item].text))
     return value + _TIE_WEIGHT * (recency + tie) + gain, at
 
 
-def _strength_of_own_part(own: str, text: str, value: float, question: RecallQuery) -> float:
+def _strength_of_own_part(own: str, text: str, question: RecallQuery, value: float, word_match: float) -> float:
     """Return the strength of a user's message without the quotation in it.
 
-    ``own`` is the text without the quotation, and ``value`` is the strength of the whole message. Words of the quotation do
-    not count. If the user wrote a good part of the message, such as a question about pasted code, the cosine of the message
+    ``own`` is the text without the quotation. ``value`` and ``word_match`` are the strength and the share of the query's words
+    of the whole message. Words of the quotation do not count. If the user wrote a good part of the message, such as a question about pasted code, the cosine of the message
     still counts. Otherwise the cosine does not count, because it describes mainly the quotation.
     """
     matched = _word_match(own, question)
     count = len(own.split())
     if count < _MIN_OWN_WORDS or count < _MIN_OWN_SHARE * len(text.split()):
         return strength(None, matched, None)
-    return value - WORD_WEIGHT * max(_word_match(text[:_MAX_MATCHED_CHARACTERS], question) - matched, 0.0)
+    return value - WORD_WEIGHT * max(word_match - matched, 0.0)
 
 
 def _word_match(text: str, question: RecallQuery) -> float:
