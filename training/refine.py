@@ -64,6 +64,7 @@ VARIANTS = {
     "words": Plan(ranking=1.0, words=True),
     "fast": Plan(ranking=1.0, words=True, rate=2e-4, anchor=1.0),
     "faster": Plan(ranking=2.0, words=True, rate=4e-4, anchor=0.5),
+    "fastest": Plan(ranking=2.0, words=True, rate=8e-4, anchor=0.25),
 }
 CHOSEN_BY = tuple(
     f"{file} {kind}" for file in ("en4", "es2") for kind in ("direct", "other-language", "memory direct", "memory hard")
