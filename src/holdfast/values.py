@@ -145,7 +145,7 @@ class Prepared:
     """The text to index for the memory, and the language of the text."""
 
     def stored_as(self, memory: Memory) -> Memory:
-        """Return ``memory``, which is the stored result of this change, with the list of its redacted secrets."""
+        """Return a copy of ``memory`` that lists the secrets redacted in this change. ``memory`` is the result of the change."""
         return replace(memory, redacted=self.redacted) if self.redacted else memory
 
 

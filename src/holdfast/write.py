@@ -119,9 +119,10 @@ class Writer:
         return self._store(memory, batch, "created", put.reason)
 
     def _named_alike(self, put: Put, kind: Kind) -> list[Memory]:
-        """Find a memory with the same key that names the same thing as a change. Return a list of one memory or none.
+        """Find a memory that has the same key as a change, and whose text names the same thing.
 
-        For example, "has a cat named Michi" and "their cat is called Michi" name the same thing.
+        Return a list with this memory, or an empty list. For example, "has a cat named Michi" and "their cat is called Michi"
+        name the same thing.
         """
         thing = None if put.key is None or kind.plain or kind.keyed != "many" else named_thing(put.text, put.language)
         if thing is None:
@@ -155,7 +156,7 @@ class Writer:
         return self._store(replace(memory, status="proposed", metadata=metadata, pinned=False), batch, "created", reason)
 
     def accept(self, id: str) -> Memory:
-        """Accept a proposal, or a memory of low trust. A person confirms its text, so it gets full trust.
+        """Accept a proposal, or a memory of low trust. The result has full trust, because a person has confirmed its text.
 
         A proposal becomes live and supersedes the memories that it was proposed to replace.
         """
@@ -410,7 +411,7 @@ class Writer:
     def _refuse_twin(self, memory: Memory) -> None:
         """Raise ``Conflict`` if a memory cannot become live, because another live memory has taken its place.
 
-        If the kind allows one value per key, this is a memory with the same key. Otherwise, it is a memory with the same
+        In a kind with one value per key, the other memory is one with the same key. In other kinds, it is one with the same
         content.
         """
         kind = self.preset.kind(memory.kind)

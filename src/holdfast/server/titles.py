@@ -30,7 +30,7 @@ def said_at(store: Store, session: SessionRecord) -> datetime | None:
 def title_of(store: Store, session: SessionRecord) -> str | None:
     """Return a title for a session: the given title in its metadata, or else a sentence from one of the user's first messages.
 
-    Small talk and messages with an action are skipped. Return None if no other message is found.
+    Small talk and messages with an action are skipped. Return None if this leaves no message.
     """
     given = session.metadata.get("title")
     if isinstance(given, str) and given.strip():
@@ -43,9 +43,9 @@ def title_of(store: Store, session: SessionRecord) -> str | None:
 
 
 def _first_sentence(message: Message) -> str:
-    """Return the first sentence in a message that is at least three words long. Shorter sentences are skipped.
+    """Return the first sentence of a message. Sentences of one or two words are skipped.
 
-    If all sentences are shorter, return the whole message as one line.
+    If the message has only such short sentences, return the whole message as one line.
     """
     sentences = [one_line(each) for each in split_sentences(message.text[:2000])]
     return next((each for each in sentences if len(each.split()) > 2), one_line(message.text[:2000]))

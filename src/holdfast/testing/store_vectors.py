@@ -25,7 +25,7 @@ def towards(*angles: float) -> "Vectors":
 
 
 def embed_all(store: Store, model: str, angles: dict[str, float]) -> int:
-    """Store a vector for each chunk that has none, at most 100 of them. Return the number of vectors stored.
+    """Store vectors for the chunks that have none, but for at most 100 chunks. Return the number of stored vectors.
 
     ``angles`` maps the text of a chunk to the angle of its vector in degrees.
     """

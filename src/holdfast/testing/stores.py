@@ -72,16 +72,16 @@ class StoreSuite(
 
     @pytest.fixture
     def row_counts(self) -> RowCounts | None:
-        """Return a function that counts the rows of every table. The default is None, which skips the tests that need it.
+        """Return a function that counts the rows of every table. A subclass can override this fixture to provide it.
 
-        A subclass may override this fixture.
+        By default, the result is None, and the tests that need the function are skipped.
         """
         return None
 
     @pytest.fixture
     def alter_text(self) -> Alter | None:
-        """Return a function that changes a stored text without using the store.
+        """Return a function that changes a stored text without using the store. A subclass can override this fixture to provide it.
 
-        The default is None, which skips the tests that need it. A subclass may override this fixture.
+        By default, the result is None, and the tests that need the function are skipped.
         """
         return None

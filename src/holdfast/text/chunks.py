@@ -27,12 +27,18 @@ _SPACE: Final = _BOUNDARIES[-1]
 
 
 def split_chunks(text: str, size: int = 1600, overlap: int = 200) -> list[str]:
-    """Split a text into chunks of at most ``size`` characters. A text that fits is a single chunk."""
+    """Split a text into chunks of at most ``size`` characters. A text that fits is a single chunk.
+
+    Each chunk repeats up to ``overlap`` characters from the end of the chunk before it.
+    """
     return [text[start:end] for start, end in chunk_spans(text, size, overlap)]
 
 
 def chunk_spans(text: str, size: int = 1600, overlap: int = 200) -> list[tuple[int, int]]:
-    """Return the start and end position of each chunk in the text, in order."""
+    """Return the start and end position of each chunk in the text, in order.
+
+    A chunk has at most ``size`` characters, and repeats up to ``overlap`` characters from the end of the chunk before it.
+    """
     if size < 1 or not 0 <= overlap <= size // 2:
         message = f"chunks of {size} characters cannot overlap by {overlap}"
         raise ValueError(message)

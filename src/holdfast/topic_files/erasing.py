@@ -96,10 +96,10 @@ def _all_mirrors(store: Store, clock: Clock, own: FolderMirrors, pages: PagesToE
 
 
 def _usual_folders(store: Store) -> dict[str, tuple[str, str]]:
-    """Return the default folders for topic pages of all presets that exist next to the store's file.
+    """Return the existing default folders for topic pages. Each preset has one default folder, next to the store's file.
 
-    Folders that belong to another store are left out. A store on a server has no such folders. Earlier versions did not
-    record in the store which folders they used. So these folders are checked, too.
+    An erasure also checks these folders, because earlier versions did not record in the store which folders they used. Folders
+    that belong to another store are left out. A store on a server has no default folders.
     """
     if "://" in store.location:
         return {}

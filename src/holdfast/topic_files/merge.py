@@ -67,10 +67,11 @@ def merge(
     missing: Collection[str] = (),
     answers: Mapping[str, bool] | None = None,
 ) -> MergeResult:
-    """Merge the files that were changed or deleted since the last sync with the stored memories. Return the necessary changes.
+    """Compare edited topic files with the stored memories. Return the changes that make the memories match the edits.
 
-    ``base`` is the state of the files at the last sync, and ``known`` the state of the store. ``missing`` are the deleted
-    files. ``answers`` maps question ids to the user's answers.
+    ``files`` are the files that were changed since the last sync, and ``missing`` the files that were deleted since then. ``base``
+    is the state of the files at the last sync, and ``known`` the state of the store. ``answers`` maps question ids to the user's
+    answers.
     """
     works = [_FileMerge(key=key, file=file, base=base.get(key)) for key, file in files.items()]
     works += [_FileMerge(key=key, file=None, base=base[key]) for key in missing]
@@ -292,9 +293,9 @@ class _Merging:
         return self._new(work, line)
 
     def _merged(self, work: _FileMerge, before: BaseLine, line: Line, home: str) -> str | int | None:
-        """Merge a line that already existed at the last sync, as ``before``. Return its memory as :meth:`_slot` does.
+        """Merge a line that already existed at the last sync. Return the same value as :meth:`_slot`.
 
-        ``home`` is the hash of the topic that the line had at the last sync.
+        ``before`` is the line as it was at the last sync, and ``home`` is the hash of the topic that it had then.
         """
         memory, edited = self._known.live.get(before.id), digest(line.text) != before.digest
         if memory is None:
@@ -316,11 +317,11 @@ class _Merging:
         return memory.id
 
     def _new(self, work: _FileMerge, line: Line) -> str | int | None:
-        """Merge a new line, and return its memory as :meth:`_slot` does.
+        """Merge a new line. Return the same value as :meth:`_slot`.
 
         If no memory has the same text, the line creates a memory. If a memory has the same text but no line yet, the line now
-        stands for this memory. If that memory already has a line or another topic, the new line is ignored, and None is
-        returned.
+        stands for this memory. If the memory with the same text already has a line, or has another topic, ignore the new line
+        and return None.
         """
         same = self._by_text.get(line.text)
         if same is None:

@@ -85,7 +85,7 @@ class FolderMirrors:
         return root / f"tenant-{slug(tenant, max_words=6) or 'x'}-{hashlib.blake2b(tenant.encode(), digest_size=8).hexdigest()}"
 
     def use(self, scope: Scope) -> None:
-        """Start syncing the folder of a scope. Do nothing if the preset keeps no files or too many folders are synced."""
+        """Start syncing the folder of a scope. Do nothing if the preset keeps no files, or if too many folders are synced already."""
         if self.root is not None and (scope in self._open or len(self._open) < _MAX_FOLDERS):
             self.of(scope)
 

@@ -33,8 +33,8 @@ _KEEPALIVE_SECONDS = 15.0
 class ChangeFeed:
     """Caches the counts of memories, messages and jobs for the clients that listen to `change` events.
 
-    All clients of the same scope share one cached result. It is used for about a second, or longer if the store is large and
-    counting takes long.
+    All clients of the same scope share the cached counts. The counts stay cached for about a second. If counting takes long, as
+    in a large store, they stay cached longer.
     """
 
     _known: dict[str, tuple[float, dict[str, Any]]] = field(default_factory=dict)

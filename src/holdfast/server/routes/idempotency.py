@@ -34,7 +34,10 @@ Handler: TypeAlias = Callable[[Request], Coroutine[Any, Any, Response]]
 
 
 class Route(APIRoute):
-    """A route that checks the caller's rights before it reads the body, and returns the stored response to a repeated request."""
+    """A route that checks the caller's rights before it reads the body. If a request is repeated, it returns the stored response.
+
+    A request is repeated if it has the same idempotency key as an earlier request of the same caller.
+    """
 
     def get_route_handler(self) -> Handler:
         """Return a handler that checks the caller's rights and the idempotency key before it handles a request."""

@@ -62,7 +62,7 @@ async def context(body: requests.Context, caller: Calling, request: Request) -> 
 def _check_vector(memory: Engine, vector: Sequence[float] | None) -> None:
     """Raise ``Conflict`` if a vector does not match the server's embedder.
 
-    This is not an invalid request, because the caller may not know which embedder the server uses.
+    The error is not ``InvalidInput``, because callers need not know which embedder the server uses.
     """
     if vector is not None:
         try:

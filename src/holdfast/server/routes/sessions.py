@@ -177,7 +177,7 @@ def erase(id: _Id, caller: Calling, whose: Whose) -> responses.Receipt:
 
 
 def erase_session(caller: Caller, record: SessionRecord) -> Receipt:
-    """Erase a session of a scope, with everything derived from it."""
+    """Erase the session of a record, with everything derived from it."""
     return erase_target(services(caller.memory), session=record.id, owner={}, reader=record.scope)
 
 
@@ -186,11 +186,11 @@ def open_session(
 ) -> Session:
     """Return the session with this id, or a new session in the scope that ``parts`` names.
 
-    Without an id, the session is always new. A session of another scope with the same id is ignored. ``right`` is the right that
-    the caller needs for an existing session.
+    Without an id, the session is always new. A session of another scope with the same id is ignored. If the session exists, the
+    caller needs the right ``right`` for it.
 
-    A new session with a given id must name a user, app or agent. Otherwise all users would share the session, which is allowed
-    only with ``shared``. Raise ``NotFound`` if it is not allowed.
+    To create a session with a given id, ``parts`` must name a user, app or agent. Otherwise all users would share the session,
+    so ``NotFound`` is raised. With ``shared``, such a session is allowed.
     """
     memory, name = caller.memory, clean_name(id, what="session id")
     if name is None:

@@ -109,7 +109,10 @@ class PostgresConnections:
         return session
 
     def read(self, query: Callable[[], R]) -> R:
-        """Call ``query`` while this thread has a connection. Repeat it once if the connection was lost."""
+        """Get a connection for this thread, call ``query``, and return its result. ``query`` finds the connection in `session`.
+
+        If the connection is lost, call ``query`` once more with another connection.
+        """
         if getattr(self._local, "session", None) is not None:
             return query()
         try:

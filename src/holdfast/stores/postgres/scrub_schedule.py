@@ -24,11 +24,11 @@ _KEPT = 100
 
 
 def covering(session: PostgresSession, requested: str) -> tuple[Unreachable, ...] | None:
-    """Return the places that the last scrub after an erasure could not reach. Return None if no such scrub has finished.
+    """Find the last finished scrub that covers an erasure. Return the places that this scrub could not reach.
 
-    ``requested`` is the number of the transaction that erased the rows. A scrub covers the erasure if it began after this
-    transaction was committed. If this server has not assigned the number yet, the rows were erased on another server before the
-    store was copied here. Then every scrub on this server covers the erasure.
+    Return None if there is no such scrub. A scrub covers an erasure if it began after the erasure was committed. ``requested`` is
+    the number of the transaction that erased the rows. If this server has not assigned the number yet, the rows were erased on
+    another server before the store was copied here. Then every scrub on this server covers the erasure.
     """
     row = fetch(
         session,

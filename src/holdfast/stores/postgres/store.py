@@ -322,10 +322,12 @@ class PostgresStore(SQLReads):
         needle was found, and the places that the database user cannot reach. ``files`` are files outside the database that are
         searched, too.
 
-        A scrub removes the erased data of all tenants. With ``when="now"``, it runs at once. With ``due``, it runs only if the
-        last scrub began at least ``scrub_interval`` seconds ago. If an earlier scrub has already removed this tenant's erased
-        data, ``due`` only searches. With ``later``, only ``files`` are searched, unless ``scrub_interval`` is 0, which means
-        ``now``.
+        A scrub removes the erased data of all tenants. ``when`` says whether to scrub now:
+
+        - ``now``: Scrub at once.
+        - ``due``: Scrub if the last scrub began at least ``scrub_interval`` seconds ago, otherwise do nothing. If an earlier
+          scrub has already removed this tenant's erased data, only search.
+        - ``later``: Only search ``files``. If ``scrub_interval`` is 0, scrub at once instead.
 
         With ``rewrite=False``, nothing is done, because PostgreSQL removes erased data only by rewriting files.
         """

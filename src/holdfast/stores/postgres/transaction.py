@@ -117,7 +117,10 @@ class PostgresTransaction(SQLTransaction):
         return self._read(wanted, super().messages)
 
     def memories(self, wanted: MemoryFilter) -> list[Memory]:
-        """List the memories that a filter selects, each in its current revision or in the revision of an earlier time."""
+        """List the memories that a filter selects, each in its current revision.
+
+        If the filter has ``known_at``, list the revisions that were current at that time.
+        """
         return self._read(wanted, super().memories)
 
     def _read(self, wanted: "MemoryFilter | MessageFilter", query: Callable[..., list[S]]) -> list[S]:

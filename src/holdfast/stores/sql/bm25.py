@@ -57,9 +57,9 @@ def rarity(count: int) -> float:
 def is_ranked(known: Sequence[Counted], limit: int) -> bool:
     """Return True if the database itself should order the matching chunks by BM25.
 
-    Normally, candidates are selected by the rarity of their terms. With a single term, all matching chunks have the same rarity.
-    So the database orders them, if there are more matches than can be scored. If there are more than ``MATCHES``, the database
-    does not order them, because it would have to read them all.
+    Normally, candidates are selected by the rarity of their terms. If a query has a single term, all matching chunks have the
+    same rarity. So the database orders the chunks if there are more of them than can be scored. With more than ``MATCHES``
+    chunks, the result is False, because the database would have to read all of them.
     """
     return len(known) == 1 and _scored(limit) < known[0][0] <= MATCHES
 
@@ -77,8 +77,8 @@ def best_of(weights: Mapping[int, float], known: Sequence[Counted], limit: int) 
     """Return the row numbers of the candidates to score: those with the highest weight. On equal weights, newer rows come first.
 
     ``weights`` maps the row number of each candidate to its weight, the summed rarity of its terms. ``known`` are the terms of
-    the query. If there is only one, the candidates are already in the right order. ``limit`` is the number of results of the
-    search.
+    the query. If the query has only one term, ``weights`` is already in the right order. ``limit`` is the number of results of
+    the search.
     """
     count = _scored(limit)
     if len(known) == 1:  # already in order

@@ -95,7 +95,10 @@ class SQLReads(TraceReads):
 
     @guarded
     def memories(self, wanted: MemoryFilter) -> list[Memory]:
-        """List the memories that a filter selects, each in its current revision or in the revision of an earlier time."""
+        """List the memories that a filter selects, each in its current revision.
+
+        If the filter has ``known_at``, list the revisions that were current at that time.
+        """
         if wanted.pinned and wanted.reader and not self._has_pinned(wanted.reader):
             return []
         clauses = memory_clauses(self.connection, self.tenant, wanted)

@@ -26,9 +26,9 @@ def last_item(connection: Executor) -> int:
 
 
 class AckedRows:
-    """The file with the number of the last row that was reported as stored.
+    """The file that records the number of the last row whose write was confirmed to a caller.
 
-    If the file is missing or damaged, the number is unknown.
+    A check compares this number with the last row in the store. If the file is missing or damaged, the number is unknown.
     """
 
     def __init__(self, store: Path) -> None:
@@ -36,7 +36,7 @@ class AckedRows:
         self._noted = 0
 
     def note(self, item: int) -> None:
-        """Record the number of a row that was reported as stored.
+        """Record the number of a row whose write is confirmed to a caller.
 
         A failure is only logged, because only a later check needs the number.
         """

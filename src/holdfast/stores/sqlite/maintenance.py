@@ -78,7 +78,7 @@ def _attempt(name: str, check: Callable[[], Finding]) -> Finding:
 
 
 def _acknowledged(connection: FileConnection, path: Path) -> Finding:
-    """Check that the file still contains the last row that was reported as stored (see `AckedRows`)."""
+    """Check that the file still contains the last row whose write was confirmed to a caller (see `AckedRows`)."""
     present, promised = last_item(connection), AckedRows(path).read()
     if promised is not None and promised > present:
         return Finding(
@@ -170,7 +170,7 @@ def store_files(path: Path) -> list[Path]:
 
 
 def backup(connection: FileConnection, target: Path) -> None:
-    """Write a compact copy of the file that contains no removed data. The copy needs no log file."""
+    """Write a compact copy of the file to ``target``, without removed data. The copy needs no log file."""
     if target.exists():
         raise InvalidInput(f"{target} already exists. No backup was written; choose a new file name.")
     try:

@@ -36,9 +36,9 @@ def scrub(
     Return (complete, residue). ``complete`` is True if the write-ahead log could be emptied. It is False on a full disk, where
     the file cannot be rewritten. ``residue`` names the files that still contain a needle.
 
-    With ``rewrite``, the file is rewritten before the search. This step is skipped if the file is very large, or if it was
-    already rewritten after the erasures. ``awaited`` shows whether it was (see :func:`rewrites.is_covered`). If the search
-    finds a needle and the log could be emptied, the file is rewritten in any case, and searched again.
+    With ``rewrite``, the file is rewritten before the search. This step is skipped if the file is very large, or if a rewrite
+    with a number higher than ``awaited`` has finished (see :func:`rewrites.is_covered`). If the search finds a needle and the
+    log could be emptied, the file is rewritten in any case, and searched again.
     """
     try:
         if rewrite and path.stat().st_size <= _REWRITE_UP_TO:
@@ -62,7 +62,8 @@ def scrub(
 def _rewrite(connections: SQLiteConnections, awaited: str | None = None) -> None:
     """Rewrite the file with VACUUM. Do nothing if the file was already rewritten after the erasures.
 
-    ``awaited`` shows whether it was (see :func:`rewrites.is_covered`). If ``awaited`` is None, the file is always rewritten.
+    ``awaited`` is the number of the last rewrite that had begun before the erasures. So a finished rewrite with a higher number
+    came after them. If ``awaited`` is None, the file is always rewritten.
     """
     with connections.exclusive() as connection:
         if rewrites.is_covered(connection, awaited):

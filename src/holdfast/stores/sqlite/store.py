@@ -51,8 +51,8 @@ class SQLiteTransaction(SQLTransaction):
     def set_setting(self, name: str, value: str) -> None:
         """Store a persistent setting of the engine.
 
-        If the setting requests a scrub, this transaction erases data. Then the number of the last rewrite that has begun is
-        stored, too. Only a rewrite with a higher number removes the erased data from the file.
+        A transaction that erases data sets the setting that requests a scrub. In this case, also store the number of the last
+        rewrite that has begun. Only a later rewrite, with a higher number, removes the erased data from the file.
         """
         super().set_setting(name, value)
         if name == SCRUB and value == "pending":
@@ -248,8 +248,8 @@ class SQLiteStore(SQLiteSearch):
     def rebuild_index(self) -> int:
         """Rebuild the external index and return its number of vectors.
 
-        If the store uses no external index, remove earlier external indexes and return 0. Damaged vectors are removed, and
-        background work embeds their texts again.
+        First, damaged vectors are removed. Background work embeds their texts again. If the store no longer uses an external
+        index, remove its old external indexes and return 0.
         """
         with self._connections.writing() as connection:
             damaged_vectors.remove(connection, self.tenant)
@@ -291,19 +291,18 @@ class SQLiteStore(SQLiteSearch):
     ) -> tuple[bool, tuple[str, ...]]:
         """Overwrite removed data in the file and its log, and search both for the needles (byte strings from erased data).
 
-        Return (complete, residue). ``complete`` is True if the log could be emptied and no external index may still contain
-        erased vectors. ``residue`` has the names of the files that still contain a needle. Needles that also occur in a
-        stored row are ignored. ``files`` are files outside the store that are searched, too. Of an encrypted store, only
-        these are searched.
+        Return (complete, residue). ``complete`` is True if the log was emptied and all erased vectors were removed from the
+        external indexes. ``residue`` has the names of the files that still contain a needle. Needles that also occur in a
+        stored row are ignored. ``files`` are files outside the store that are searched, too. If the store is encrypted, only
+        ``files`` are searched.
 
-        With ``rewrite``, the file is rewritten, unless it is very large. With ``due`` or ``later``, it is also not
-        rewritten if this was already done after the erasures. Without ``rewrite``, only the log is emptied, because SQLite
-        has already overwritten the removed data in the file itself (``secure_delete``). If a needle is still found and the
-        log could be emptied, the file is rewritten in any case.
+        With ``rewrite``, the file is rewritten, unless it is very large. Without ``rewrite``, only the log is emptied,
+        because SQLite has already overwritten the removed data in the file itself (``secure_delete``). If a needle is still
+        found and the log could be emptied, the file is rewritten in any case.
 
-        A ``paced`` store limits the time that it spends on rewrites. When this time is used up, a rewrite with ``when`` set
-        to ``due`` or ``later`` is postponed: nothing is overwritten, and ``complete`` is False. The caller must then call
-        again later with ``due``. With ``now``, the limit is ignored.
+        With ``when="now"``, the file is rewritten at once. With ``due`` or ``later``, the rewrite is skipped if the file was
+        already rewritten after the erasures. It is postponed if the store is ``paced`` and has used up its time for rewrites.
+        Then nothing is overwritten, and ``complete`` is False. Call this method again later with ``due``.
         """
         self._clear_caches()
         outside = scrubbing.plain_residue(self._connections, self.path, files, needles)
@@ -322,10 +321,11 @@ class SQLiteStore(SQLiteSearch):
 
     @guarded
     def _may_rewrite(self, awaited: str | None) -> bool:
-        """Return True if a scrub can continue now, False if it must be postponed because the time for rewrites is used up.
+        """Return True if a scrub can run now, False if it must wait because the time for rewriting the file is used up.
 
-        A scrub is never postponed if the file was already rewritten after this tenant's erasures. ``awaited`` shows whether it
-        was (see :func:`rewrites.is_covered`).
+        A scrub need not wait if the file was already rewritten after this tenant's erasures, because it then skips the rewrite.
+        ``awaited`` is the number of the last rewrite that had begun before these erasures. So if a rewrite with a higher number
+        has finished, it came after them.
         """
         return (
             self._rewrite_pace is None or self._rewrite_pace.is_due() or rewrites.is_covered(self._connections.reader(), awaited)

@@ -84,9 +84,9 @@ class PartitionTerms:
     ) -> "PartitionTerms":
         """Build an index from rows of (item, chunk, terms).
 
-        If ``before`` is given, which is an older index of the partition, the new index has the chunks of ``before`` followed by
-        the rows. ``before`` is not changed. ``state`` and ``last_item`` (the highest item number in the store file) were read
-        together with the rows.
+        ``before`` is an older index of the same partition, or None. If given, its chunks come first in the new index, followed by
+        the rows. ``before`` itself is not changed. ``state`` has the counts of the partition, and ``last_item`` is the highest
+        item number in the store file. Both were read together with the rows.
         """
         start = len(before.items) if before else 0
         new: dict[str, Postings] = {}

@@ -39,7 +39,10 @@ class Redactor:
         return None if texts is None else tuple(self.text("index", text, label=label) for text in texts)
 
     def metadata(self, metadata: Mapping[str, Any], *, within: str = "metadata") -> dict[str, Any]:
-        """Return metadata without secrets in its names and values. If two names become equal, the second gets a number."""
+        """Return metadata without secrets in its names and values. If two names become equal, the second gets a number.
+
+        ``within`` is the path of the metadata, which is recorded with each replaced secret.
+        """
         redacted: dict[str, Any] = {}
         for name, value in metadata.items():
             base = kept = self.text("metadata name", name)
@@ -63,10 +66,10 @@ class Redactor:
 
 
 def redact_put(put: Put, known: Memory | None = None) -> tuple[Put, tuple[Redaction, ...]]:
-    """Return a copy of a change to a memory without the secrets in its fields, and the list of replaced secrets.
+    """Replace the secrets in the fields of a change. Return the new change, and the list of replaced secrets.
 
-    Fields that are the same in ``known``, the stored memory, stay unchanged. The user may have stored a secret there on
-    purpose.
+    ``known`` is the stored memory that the change revises, or None. Fields that have the same value in ``known`` stay unchanged,
+    because the user may have stored a secret there on purpose.
     """
     redactor = Redactor()
     key = put.key if known and known.key == put.key else redactor.name("key", put.key)

@@ -156,7 +156,11 @@ class _Rewriter:
         return bool(re.search(r"\b(?:me|mi|mis|yo|conmigo|mí)\b", text, re.IGNORECASE))
 
     def _with_subject(self, out: list[str], tokens: list[str]) -> str | None:
-        """Insert the subject before the verb and its clitics. Return None if no verb has changed, as with "haya"."""
+        """Insert the subject before the converted verb and its clitics. Return None if no verb or pronoun was changed.
+
+        ``tokens`` is the original clause, and ``out`` the clause in the third person. A verb such as "haya" does not change,
+        because it has the same form in both persons.
+        """
         if self._named:
             return "".join(out)
         pairs = enumerate(zip(out, tokens, strict=True))

@@ -120,8 +120,10 @@ class QueuedIndex:
     ) -> list[Match] | None:
         """Return the nearest items among the vectors in the index and the queued vectors, which are not in the index yet.
 
-        Return None if the index cannot be used now or finds too few items. With ``allowed``, only these items are returned. If
-        vectors are missing from the result of the index, the search is repeated once. ``retry`` is False in this second search.
+        Return None if the index cannot be used now or finds too few items. With ``allowed``, only these items are returned.
+
+        If the index does not find all vectors that it should contain, search once more, with ``retry=False``. If vectors are
+        missing again, raise ``IndexInvalid``.
         """
         build = self._searchable_build(model, partitions)
         if build is None:
@@ -170,9 +172,9 @@ class QueuedIndex:
     def _searchable_build(self, model: int, partitions: Collection[int]) -> Build | None:
         """Return the current build of a model's index, or None if a search cannot use the index now.
 
-        A search uses the index if at most ``max_scanned`` changes are queued for the partitions. If there are up to
-        ``max_applied_first`` more, a batch of changes is applied first. If there are still more, or the batch cannot be applied,
-        the result is None.
+        A search can use the index if at most ``max_scanned`` changes are queued for the partitions. If more changes are queued,
+        one batch of them is applied first. Return None if the batch cannot be applied, or if more than ``max_scanned`` +
+        ``max_applied_first`` changes are queued.
         """
         build = self._feed.build(model)
         if build is None:

@@ -167,8 +167,8 @@ def indexed_keys(connection: apsw.Connection, tenant: str, model: int, partition
 
 
 def subtract_removed(connection: apsw.Connection, tenant: str, model: int, *, up_to: int) -> None:
-    """Reduce the number of removed vectors that is recorded for a model's index by ``up_to``.
+    """Subtract ``up_to`` from the recorded number of vectors that were removed from a model's index.
 
-    The number counts vectors that were removed, but whose data the index may still contain. Needs a write transaction.
+    The number counts removed vectors whose data the index may still contain. Needs a write transaction.
     """
     connection.execute("UPDATE indexes SET removed = removed - ? WHERE tenant = ? AND model = ?", (up_to, tenant, model))
