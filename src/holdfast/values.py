@@ -197,9 +197,10 @@ def _hash(*parts: str | None) -> str:
 
 
 def key(kind: Kind, put: Put) -> str | None:
-    """Return the key to store with a memory. If a kind has one value per key and the change names no key, this is the kind's name.
+    """Return the key to store with a memory. Normally, this is the key that the change names, or None if it names no key.
 
-    Raise ``InvalidInput`` if the change names a key but the kind has no keys.
+    In a kind with one value per key, a change that names no key gets the kind's name as its key. Raise ``InvalidInput`` if the
+    change names a key but the kind has no keys.
     """
     if kind.keyed == "no" and put.key is not None:
         raise InvalidInput(

@@ -201,9 +201,9 @@ class Writer:
     def _supersede(self, memory: Memory, others: Sequence[Memory], batch: str, *, reasons: tuple[str, str]) -> Memory:
         """Retire the memories ``others`` as superseded by ``memory``, and return ``memory``.
 
-        If one of the others is valid from a later time than ``memory``, the others stay live. Then ``memory`` is returned with
-        the status superseded. ``reasons`` has two texts: the reason to record for the others, and the reason to record for
-        ``memory``.
+        If at least one of the others is valid from a later time than ``memory``, all others stay live. Then ``memory`` itself is
+        returned with the status superseded. ``reasons`` has two texts: the reason to record if the others are superseded, and
+        the reason to record if ``memory`` is superseded.
         """
         newest = max(others, key=lambda other: other.valid_from, default=None)
         if newest is not None and newest.valid_from > memory.valid_from:

@@ -97,9 +97,9 @@ async def _once(request: Request, principal: Principal, key: str, handle: Handle
 async def _keep(answers: StoredResponses, claim: StoredResponse, response: Response, body: bytes | None) -> None:
     """Store a complete response, so that a repeated request gets the same response.
 
-    ``claim`` is the record that reserves the idempotency key for this request. ``body`` is None if the response was sent only in
-    part. After such a response or a server error, nothing is stored and the key is released, so that a repeated request runs
-    again.
+    A server error, or a response that was sent only in part, is not stored. Then the idempotency key is released, so that a
+    repeated request runs again. ``claim`` is the record that reserves the idempotency key for this request. ``body`` is the body
+    of the response, or None if the response was sent only in part.
     """
     if body is None or response.status_code >= 500:
         await run_in_threadpool(answers.release, claim)

@@ -68,7 +68,8 @@ class _Copy:
     def run(self, started: float) -> CopyReport:
         """Copy the missing rows, and compare source and target. ``started`` is the start time of the run.
 
-        If both are equal, remove the mark that prevents opening the target as a store.
+        If source and target are equal and the full-text index is complete, remove the mark that prevents opening the target as a
+        store.
         """
         known = self._target.prepare()
         begun = self._target.unfinished_source()
@@ -173,8 +174,10 @@ class _Copy:
         """Compare a table in the source with the same table in the target, and return the result.
 
         ``here`` is the layout of the table in the source, and ``there`` its layout in the target. ``finished`` is True if the
-        target was already a finished copy. If it was not, a difference means that rows changed in the source after an earlier run
-        had copied them. The whole table is then copied once more.
+        target was already a finished copy before this run. Then nothing is copied.
+
+        If the target was not finished and the tables differ, the whole table is copied once more. In this case, rows have changed
+        in the source after an earlier run had copied them.
         """
         table = here.table
         source = self._seen.get(table) or self._read(self._source, here)

@@ -10,7 +10,7 @@ _BITS = 128
 
 
 class Digest:
-    """Checksum of a table, to which rows are added. Equal tables have the same digest in SQLite and in PostgreSQL."""
+    """Checksum of the rows of a table. Tables with the same rows have the same checksum in SQLite and in PostgreSQL."""
 
     def __init__(self, layout: TableLayout) -> None:
         self.rows = 0
@@ -21,7 +21,7 @@ class Digest:
         self._hashed = hash_of_rows(layout)
 
     def add(self, rows: Sequence[Row], codes: Sequence[bytes]) -> None:
-        """Add rows to the digest. For the table of vectors, ``codes`` contains the int8 code (quantized form) of each vector."""
+        """Add rows to the checksum. For the table of vectors, ``codes`` contains the int8 code (quantized form) of each vector."""
         self.rows += len(rows)
         for place, row in enumerate(rows):
             columns = row[: self._width]
@@ -37,5 +37,5 @@ class Digest:
 
     @property
     def value(self) -> str:
-        """The digest as 32 hexadecimal digits."""
+        """The checksum as 32 hexadecimal digits."""
         return f"{self._sum:032x}"

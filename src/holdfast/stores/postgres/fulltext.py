@@ -118,8 +118,8 @@ class Postings:
     def finish(self, connection: PostgresSession, tenant: str) -> None:
         """Update the partitions' counts of chunks and terms with the changes that were collected in this transaction.
 
-        This is done at the end of the transaction, so that locks are held only briefly. It is done in a fixed order, so that
-        writers cannot deadlock.
+        Call this at the end of the transaction, so that the partitions are locked only briefly. The partitions are updated in a
+        fixed order, so that two writers cannot deadlock.
         """
         connection.executemany(
             "UPDATE partitions SET units = units + ?, terms = terms + ? WHERE tenant = ? AND partition = ?",

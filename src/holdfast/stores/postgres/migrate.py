@@ -90,7 +90,7 @@ def _is_member(raw: "psycopg.Connection[Row]") -> bool:
 def _grant(raw: "psycopg.Connection[Row]") -> None:
     """Create the role that row level security applies to, and grant it access to the tables.
 
-    Does nothing if the database user may not create roles. In that case, ``check`` reports the problem.
+    Do nothing if the database user has no right to create roles. In that case, ``check`` reports the problem.
     """
     try:
         with raw.transaction():

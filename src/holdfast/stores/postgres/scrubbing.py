@@ -115,9 +115,9 @@ def _rewrite_tables(session: PostgresSession, max_locked_bytes: int) -> list[str
 
 
 def _rewrite_statistics(session: PostgresSession) -> list[str]:
-    """Recompute the planner's statistics, because they contain sample values of rows that may be deleted.
+    """Recompute the planner's statistics, because they can contain sample values of deleted rows.
 
-    If the database user may not do this, return a message about it. Otherwise return an empty list.
+    If the database user has no right to do this, return a message about it. Otherwise return an empty list.
     """
     if not fetch_value(session, "SELECT rolsuper FROM pg_roles WHERE rolname = current_user"):
         return [f"{NAME}: this user may not clear pg_statistic, where the server keeps sample values"]
@@ -132,7 +132,8 @@ def _rewrite_statistics(session: PostgresSession) -> list[str]:
 def _rewrite_log(session: PostgresSession) -> list[str]:
     """Switch to a new segment of the write-ahead log, then overwrite the old segments that the server keeps for reuse.
 
-    Return a message if the database user may not do this, or if there are too many segments. Otherwise return an empty list.
+    Return a message if the database user has no right to do this, or if there are too many segments. Otherwise return an empty
+    list.
     """
     try:
         session.execute("CHECKPOINT")

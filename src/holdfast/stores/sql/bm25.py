@@ -67,8 +67,8 @@ def is_ranked(known: Sequence[Counted], limit: int) -> bool:
 def _scored(limit: int) -> int:
     """Return the number of candidates to score for ``limit`` results.
 
-    It is higher than ``limit``, because candidates are selected by rarity. Rarity ignores term frequency and text length, so
-    the best candidates by BM25 may not be the first by rarity.
+    The number is higher than ``limit``, because candidates are selected by rarity. Rarity ignores term frequency and text length,
+    so the best chunks by BM25 are not always the best by rarity.
     """
     return max(5 * limit // 2, 60)
 

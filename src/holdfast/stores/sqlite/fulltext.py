@@ -200,9 +200,11 @@ def segments(connection: apsw.Connection) -> list[int]:
 def should_merge_all(sizes: Sequence[int]) -> bool:
     """Return True if all segments of the full-text index should be merged into one. ``sizes`` are the sizes of the segments.
 
-    The segments are merged if there are more than ``FEW_SEGMENTS``, and if all but the largest are together at least a quarter as
-    large as the largest. Searching a single segment is fastest, but a full merge also rewrites the largest segment. A full merge
-    must be rare, because frequent writes wear out the SD card of a single-board computer.
+    Two conditions must be met. There are more than ``FEW_SEGMENTS`` segments, and the total size of the smaller segments is at
+    least a quarter of the size of the largest segment.
+
+    Searching a single segment is fastest, but a full merge also rewrites the largest segment. A full merge must be rare, because
+    frequent writes wear out the SD card of a single-board computer.
     """
     return len(sizes) > FEW_SEGMENTS and 4 * (sum(sizes) - max(sizes)) >= max(sizes)
 
