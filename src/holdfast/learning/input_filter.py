@@ -49,10 +49,11 @@ _GAP = regex(r"\n[ \t]*\n(?:[ \t]*\n)+")
 
 
 def extractable(messages: Sequence[Message]) -> list[Message]:
-    """Return the messages of users and assistants, and remove injected text from each message.
+    """Return the messages from which memories can be extracted, without injected text.
 
-    In a user's message, quotations are removed, too. Left out are messages with an ``action`` (a marker such as
-    ``IGNORE``), text of tools, web pages and files, and messages in which nothing remains.
+    These are the messages of users and assistants. Quotations in a user's message are removed, too. Messages with an
+    ``action`` (a marker such as ``IGNORE``), text of tools, web pages and files, and messages in which nothing remains are
+    left out.
     """
     kept = []
     for message in messages:
@@ -140,10 +141,10 @@ def _memory_blocks(text: str) -> Iterator[tuple[int, int]]:
 def _closed(opened: list[_Tag], tag: _Tag, last_closing: Mapping[tuple[str, str | None], int]) -> _Tag | None:
     """Return the opening tag of the block that a closing tag ends. Remove the tag, and tags nested in it, from ``opened``.
 
-    ``opened`` contains the opening tags of all open blocks, innermost last. ``last_closing`` maps a tag name to the
-    position of the last closing tag with this name. Normally, the result is the innermost open tag with the name of the
-    closing tag. If there is no such tag, the result is the innermost open tag of any name. But if that tag has its own
-    closing tag later in the text, the given closing tag is plain text, and the result is None.
+    Normally, the result is the innermost open tag with the name of the closing tag. If there is no such tag, the result is
+    the innermost open tag of any name. But if that tag has its own closing tag later in the text, the given closing tag is
+    plain text, and the result is None. ``opened`` contains the opening tags of all open blocks, innermost last.
+    ``last_closing`` maps a tag name to the position of the last closing tag with this name.
     """
     places = [place for place, block in enumerate(opened) if block.name == tag.name]
     if not places and last_closing.get(opened[-1].name, -1) > tag.start:

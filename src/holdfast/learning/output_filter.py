@@ -184,9 +184,10 @@ def _scripts(text: str) -> Counter[str]:
 
 @cache
 def _traits() -> tuple[tuple[Callable[[str], Any], Callable[[str], Any], str], ...]:
-    """Return the defects for which a new text is rejected. A defect is accepted if a replaced text has it already.
+    """Return the tests for defects, such as HTML, for which a new text is rejected.
 
-    Each entry has a test of the new text, a test of a replaced text, and the reason to report.
+    Each entry has three parts: a test of the new text, a test of a replaced text, and the reason to report. If a replaced
+    text already has a defect, the new text may have the same defect.
     """
     return (
         (_REFUSAL.match, _REFUSAL.search, "the text is a refusal"),

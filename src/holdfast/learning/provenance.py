@@ -27,8 +27,8 @@ _LANGUAGES = ("en", "es")
 def trust_of(messages: Sequence[Message]) -> dict[str, float]:
     """Return the trust of each message of a conversation, by id. The messages must be in order, starting with the first.
 
-    A reply of the assistant is trusted like the user's words. If it was written after text of a tool, a web page or a
-    file, or after a quotation, it may repeat that text and gets the trust of that text.
+    A reply of the assistant is normally trusted like the user's words. But a reply that was written after text of a tool, a
+    web page or a file, or after a quotation, could repeat that text. Therefore it gets the trust of that text.
     """
     lowest = 1.0
     trusts: dict[str, float] = {}
@@ -73,7 +73,7 @@ def repeats_own_words(text: str, messages: Sequence[Message], *, min_share: floa
 def _names(text: str) -> list[str]:
     """Return the names, numbers and addresses in a text.
 
-    The first word of a sentence is not a name just because it is capitalized.
+    A capitalized word counts as a name unless it begins a sentence.
     """
     found = []
     for match in _NAME.finditer(text):

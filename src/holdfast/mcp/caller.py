@@ -27,7 +27,7 @@ class McpCaller:
 
     @property
     def may_write(self) -> bool:
-        """True if the caller may change memories."""
+        """True if the caller is allowed to change memories."""
         return self.principal.level != "read"
 
     @property
@@ -41,9 +41,9 @@ class McpCaller:
         return mcp_texts(self.language)
 
     def owns(self, scope: Scope) -> bool:
-        """Return True if the caller may change items in this scope.
+        """Return True if the caller is allowed to change items in this scope.
 
-        A key that is bound to a scope may not change shared items.
+        A caller whose key is bound to a scope is not allowed to change shared items.
         """
         return may_change(self.principal, scope)
 

@@ -133,7 +133,11 @@ class _RunningManager:
 def make_mcp_app(
     memories: EngineSource, identify: Identify, refuse: Refuse, *, version: str, body_limit: int = 4 * 1024 * 1024
 ) -> McpApp:
-    """Create the application for ``/mcp``."""
+    """Create the application for ``/mcp``.
+
+    ``memories`` provides the engine of each tenant. ``identify`` returns the principal of a request. ``refuse`` converts an
+    error to a response. ``body_limit`` is the maximum size of a request body in bytes.
+    """
     return McpApp(memories, identify, refuse, version=version, body_limit=body_limit)
 
 

@@ -32,7 +32,7 @@ def _described(name: str, texts: Mapping[str, str]) -> types.Prompt:
 
 
 def fill_prompt(caller: McpCaller, name: str, arguments: Mapping[str, Any] | None) -> types.GetPromptResult:
-    """Return a prompt with its argument filled in. If the prompt asks for them, the caller's memories are filled in, too."""
+    """Return a prompt with its argument filled in. Some prompts also contain the caller's memories."""
     problems = caller.texts["problems"]
     if name not in ARGUMENTS:
         known = ", ".join(ARGUMENTS)

@@ -79,7 +79,10 @@ class Toolbox:
 
 
 def with_defaults(tool: Tool, default_kind: str) -> dict[str, Any]:
-    """Return the input schema of a tool, with the default values of optional arguments filled in."""
+    """Return the input schema of a tool, with the default values of optional arguments filled in.
+
+    ``default_kind`` is the default kind of a new memory.
+    """
     all_defaults: Mapping[str, Mapping[str, Any]] = {
         "search_memories": {"limit": 5},
         "store_memory": {"memory_type": default_kind},

@@ -33,9 +33,9 @@ _MAX_OVERDUE = 4
 class CallableChat:
     """A :class:`holdfast.chat.ChatModel` that calls a function.
 
-    After ``timeout`` seconds, the call fails. A coroutine is then canceled. An ordinary function cannot be interrupted:
-    it continues in its own thread, and its result is dropped. While four functions are still running after a timeout,
-    further calls fail at once. Set ``free`` if calls cost nothing; otherwise their cost is unknown.
+    After ``timeout`` seconds, the call fails. A coroutine is then canceled. An ordinary function cannot be interrupted: it
+    continues in its own thread, and its result is dropped. As long as four such functions are still running, further calls
+    fail at once. Set ``free`` if calls cost nothing; otherwise their cost is unknown.
     """
 
     def __init__(self, function: ChatFunction, *, name: str | None = None, free: bool = False) -> None:
@@ -105,7 +105,10 @@ class _Threads:
         self._overdue: list[threading.Thread] = []
 
     def run(self, function: Callable[[], Any], timeout: float) -> Any:
-        """Return the function's result, or raise ``TimeoutError`` if it takes longer than ``timeout`` seconds."""
+        """Return the function's result, or raise ``TimeoutError`` if it takes longer than ``timeout`` seconds.
+
+        Raise ``TimeoutError`` at once if too many earlier functions are still running after their timeout.
+        """
         self._overdue = [thread for thread in self._overdue if thread.is_alive()]
         if len(self._overdue) >= _MAX_OVERDUE:
             raise TimeoutError

@@ -110,8 +110,9 @@ def _uncounted(error: ModelError) -> ModelError:
 class Presence:
     """Keeps track of whether a chat model answers, and pauses its use after failures.
 
-    There are two pauses. After a slow failure, no call is made for a while, so that a model that does not answer cannot
-    delay every job. After any failure, jobs that wait until the model works again are postponed for a while.
+    There are two pauses. After a slow failure, no call is made for a while, so that a model that does not answer cannot delay
+    every job. After any failure, ``redo`` jobs are postponed for a while. A ``redo`` job digests messages again with the
+    model, after rules did because the model failed.
     """
 
     def __init__(self) -> None:
@@ -139,7 +140,7 @@ class Presence:
 
 
 class BudgetedChat:
-    """Loads the chat model of an engine and enforces its daily limits."""
+    """Loads the chat model of an engine, and enforces the model's daily limits."""
 
     def __init__(self, store: Store, source: ChatSource | None, clock: Clock, limits: ChatBudget | None = None) -> None:
         self._store = store
@@ -193,9 +194,9 @@ class BudgetedChat:
     def parallel_jobs(self) -> int:
         """Return the maximum number of jobs to run at the same time.
 
-        Normally, the number is ``max_calls``. During the pause after a failure of the model, the number is at most 2: rules
-        then do the model's work on the processor, and more threads would slow down requests. After a slow failure, the
-        number is 1 as long as no calls are made.
+        Normally, the number is ``max_calls``. After a failure of the model, rules do its work on the processor, and more
+        threads would slow down requests. Therefore the number is at most 2 while ``redo`` jobs are postponed, and 1 while no
+        call is made at all (see :class:`Presence`).
         """
         if self.presence.silence.is_open:
             return 1

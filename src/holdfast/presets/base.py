@@ -228,9 +228,9 @@ class Preset:
 
     @property
     def shows_messages(self) -> bool:
-        """True if context blocks can show the user's earlier messages. They do so only if there is no chat model.
+        """True if the context blocks of an engine without a chat model can show the user's earlier messages.
 
-        Earlier messages are shown because rules may have missed facts in them.
+        Without a chat model, rules extract the memories and can miss facts. The earlier messages contain these facts.
         """
         return bool(self.recall.max_messages) or self.model_stores
 

@@ -238,8 +238,8 @@ def _checked(preset: str, item: "Field[Any]", value: Any) -> Any:
 def _embedder(settings: MemoryConfig | ReachySettings, *, provider: str | None = None) -> str | None:
     """Return the name of the embedder in the settings. Return None if the setting has its default value.
 
-    None means that the preset keeps its own embedder. ``provider`` is put before the name of a model that is neither
-    local nor has a provider.
+    None means that the preset keeps its own embedder. If ``provider`` is given, it is put before the name of the model. A
+    local model and a name that already starts with a provider get no prefix.
     """
     name = settings.embedding_model
     if name == type(settings)().embedding_model:

@@ -56,7 +56,7 @@ class Store(Reads, Protocol):
     def search_notice(self) -> str | None:
         """A message for people if vector search cannot use its index now, or None.
 
-        For example, the server of the index may not be reachable.
+        For example, the message says that the server of the index cannot be reached.
         """
         ...
 
@@ -154,9 +154,9 @@ class Store(Reads, Protocol):
         places that the store cannot overwrite or search, as :class:`Unreachable` names.
 
         ``files`` are other files to scan, such as topic pages. With ``rewrite=False``, the store's files are not rewritten,
-        unless a needle is found in them and the store can rewrite them. The first value is then False if removed data may
-        remain in a file. ``when`` says whether the scrub may be postponed (see ``ScrubTime``): a scrub is expensive, and
-        one scrub can serve several erasures.
+        and the first value is False if removed data may remain in one of them. There is one exception: if
+        a needle is found in a file and the store can rewrite the file, the file is rewritten. ``when`` says whether the store
+        may postpone the scrub (see ``ScrubTime``): a scrub is expensive, and one scrub can serve several erasures.
         """
         ...
 
@@ -186,8 +186,9 @@ class JobNotifier(Protocol):
         ...
 
     def wait_for_tenants(self, seconds: float) -> Collection[str] | None:
-        """Wait until jobs are queued, and return their tenants.
+        """Wait until a job of any tenant is queued, but at most ``seconds``. Return the tenants with new jobs.
 
-        Return None if a notification may have been missed; the caller must then check all tenants.
+        The result is empty if no job was queued in time. It is None if a notification may have been missed; the caller must
+        then check all tenants.
         """
         ...

@@ -62,9 +62,9 @@ class Found:
 def find_candidates(store: Store, vector: QueryVector, question: RecallQuery) -> tuple[dict[int, Found], dict[int, MessagePlace]]:
     """Return the candidates, and the places (session, role, speaker and time) of the messages among them.
 
-    Two groups of messages are removed from the candidates: messages dated after ``now``, and messages with the wrong trust (a
-    query searches either trusted or untrusted text). If more messages are removed than stay, the search is repeated with more
-    candidates. Otherwise many web pages with matching words could displace the user's own messages.
+    A query searches either trusted or untrusted text. Messages of the other type are removed from the candidates, and so are
+    messages dated after ``now``. If more messages are removed than stay, the search is repeated with more candidates.
+    Otherwise many web pages with matching words could displace the user's own messages.
     """
     latest = question.now + _CLOCK_TOLERANCE
     log, run = current_log(), current_run()
@@ -84,11 +84,11 @@ def find_candidates(store: Store, vector: QueryVector, question: RecallQuery) ->
 
 
 def _may_be_admitted(place: MessagePlace, question: RecallQuery) -> bool:
-    """Return False if a message cannot be a hit because of its origin.
+    """Return False if the origin of a message shows that the message cannot be a hit of the query, otherwise True.
 
-    A query searches either trusted or untrusted text, and the origin decides whether a text is trusted. There is one
-    exception. A user's message is trusted, but a quotation in the message is not. A query for untrusted text therefore keeps
-    all messages of the user until their texts are read.
+    A query searches either trusted or untrusted text, and the origin of a message decides whether its text is trusted. But a
+    query for untrusted text also accepts every message of the user, because a quotation in the message would be untrusted.
+    Whether there is a quotation is checked later, when the text is read.
     """
     return question.admits(TRUST[place.origin]) or (question.outside and place.role == "user")
 

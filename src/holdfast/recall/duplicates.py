@@ -98,8 +98,8 @@ class _DuplicateChecker:
     def _has_same_text(self, position: int, folded: str) -> bool:
         """Return True if this hit repeats the text of a kept hit. ``folded`` is the normalized text of this hit.
 
-        A long text is kept twice if both hits are messages of different sessions. For the second hit, the result is then
-        False.
+        There is one exception: a long text is kept twice if the two hits are messages of different sessions. The result for
+        the second hit is then False.
         """
         earlier = self._kept_texts.get(folded, ())
         may_repeat = len(folded) >= _MIN_REPEATABLE_CHARACTERS and len(earlier) == 1 and self._are_apart(position, earlier[0])
@@ -130,7 +130,7 @@ class _DuplicateChecker:
 
 
 def _may_say_the_same(one: frozenset[str], two: frozenset[str]) -> bool:
-    """Return False if two texts certainly differ in meaning. Each text is given as the set of its words.
+    """Return False if two texts certainly differ in meaning, otherwise True. Each text is given as the set of its words.
 
     Two texts differ if a negation or a number occurs in only one of them: "likes tea" and "never likes tea" differ. Two texts
     also differ if they share less than half of their words, unless one of the texts is very short.

@@ -175,8 +175,8 @@ class Embedding:
         candidates than one batch holds, the batch is filled with the newest chunks.
 
         ``limit`` is a number of chunks and not a time, so that scores do not depend on the load of the machine. An embedder
-        on a server also has a time limit: no further batch is sent after ``remote_seconds``, or when the current recall may
-        not wait any longer.
+        on a server also has a time limit: no further batch is sent after ``remote_seconds``, or when the waiting time of the
+        current recall is used up.
         """
         if reader is not None and self._is_complete(reader):
             return 0

@@ -32,7 +32,7 @@ def _messages(store: Store, question: RecallQuery, found: Sequence[int]) -> list
     """Read the messages that the recall may use. Return each message with a memory or None, as in :func:`read_rows`.
 
     Messages of the current session and sources of forgotten memories are left out. Messages with an action (a marker such as
-    ``IGNORE``) and messages with the wrong trust (see :func:`_admitted`) are left out, too.
+    ``IGNORE``) and messages without text that the query searches (see :func:`_admitted`) are left out, too.
     """
     messages = [
         message
@@ -66,20 +66,20 @@ def message_obstacle(message: Message, question: RecallQuery) -> Outcome | None:
 
 
 def own_part(message: Message, question: RecallQuery) -> str:
-    """Return the trusted part of a message's text. In a trusted message of the user, this is the text without quotations.
+    """Return the text of a message without untrusted quotations.
 
-    In all other cases, the whole text is returned. This includes queries whose ``min_trust`` is so low that quotations are
-    trusted.
+    Quotations are removed only from a trusted message of the user. They stay if the query's ``min_trust`` is so low that
+    quotations count as trusted. The text of any other message is returned unchanged.
     """
     gated = message.role == "user" and message.trust >= question.min_trust > QUOTED_TRUST
     return own_words(message.text) if gated else message.text
 
 
 def _admitted(message: Message, question: RecallQuery) -> bool:
-    """Return True if the trust in a message's text allows the query to return the message.
+    """Return True if a message contains text of the type that the query searches: trusted or untrusted.
 
-    A query searches either trusted or untrusted text. A user's message can contain both: a quotation in it is untrusted, the
-    other words are trusted. Such a message can be returned by both types of query.
+    A user's message can contain both: a quotation in it is untrusted, and the other words are trusted. Such a message can be
+    returned by both types of query.
     """
     own = own_part(message, question)
     if question.outside:

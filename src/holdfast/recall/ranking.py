@@ -202,7 +202,7 @@ def with_context_gains(
     *,
     periods: Sequence[Period] = (),
 ) -> dict[int, float]:
-    """Return the strength of each item, with the strength that messages gain from their context. Memories gain none here.
+    """Return the strength of each item. Messages gain or lose strength by their context. Memories keep their strength.
 
     The context of a message is its time, speaker, role, session and neighbors. ``places`` describes the items that are
     messages.

@@ -189,9 +189,9 @@ class Reader:
         return replace(built, trace=noted.id)
 
     def preview(self, reader: Scope, query: str, *, max_tokens: int | None = None, depth: int = 1) -> tuple[Trace, SearchLog]:
-        """Return the trace that a context block would have, with all candidates, and the search log. Nothing is stored.
+        """Return two values: the trace that a context block would have, and the log of its searches. Nothing is stored.
 
-        ``depth`` multiplies the number of candidates.
+        The trace contains all candidates. ``depth`` multiplies the number of candidates that the searches find.
         """
         tokens = self.preset.context_tokens if max_tokens is None else max_tokens
         log = SearchLog(depth=depth, preview=True)

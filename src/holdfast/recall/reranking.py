@@ -139,7 +139,7 @@ class Reranking:
             return [None] * len(candidates)
 
     def _call(self, name: str, rate: Callable[[], Sequence[float | None]]) -> Sequence[float | None]:
-        """Call the reranker, within the time limit of the current recall if it may wait for a server."""
+        """Call the reranker. If the reranker can wait for a server, the time limit of the current recall applies."""
         budget = current_budget()
         if budget is not None and self.waits:
             return self._calls.run(rate, budget, service=f"The reranker {name}")

@@ -246,10 +246,10 @@ def _strength_of_quoted(memory: Memory, said: Mapping[str, tuple[str, float]]) -
 def _says_more(candidate: _Ranked, derived: Mapping[str, float], shown: AbstractSet[str], floor: float) -> bool:
     """Return True if a candidate adds something to the other hits.
 
-    A memory adds nothing if all its source messages are already ``shown``. A message adds nothing if a memory derived from it
-    is about as strong. If a memory derived from the message was superseded, the message adds nothing if the new memory has at
-    least the strength ``floor``. ``derived`` maps the ids of memories to their strengths. It also maps the ids of messages to
-    the strengths of the best memories derived from them.
+    A memory adds nothing if all its source messages are already ``shown``. A message adds nothing if a memory derived from
+    the message is about as strong. A message also adds nothing if a memory derived from it was superseded, and the new memory
+    has at least the strength ``floor``. ``derived`` maps the ids of memories to their strengths. It also maps the ids of
+    messages to the strengths of the best memories derived from them.
     """
     owner = candidate.owner
     if isinstance(owner, Message):
@@ -301,9 +301,10 @@ def _final_strength(
 def _strength_of_own_part(own: str, text: str, question: RecallQuery, value: float, word_match: float) -> float:
     """Return the strength of a user's message without the quotation in it.
 
-    ``own`` is the text without the quotation. ``value`` and ``word_match`` are the strength and the share of the query's words
-    of the whole message. Words of the quotation do not count. If the user wrote a good part of the message, such as a question about pasted code, the cosine of the message
-    still counts. Otherwise the cosine does not count, because it describes mainly the quotation.
+    ``own`` is the text without the quotation, and ``text`` is the whole text. ``value`` is the strength of the whole message,
+    and ``word_match`` is the share of the query's words in the whole message. Words that occur only in the quotation do not
+    count. The cosine of the message counts if the user wrote a good part of the message, as in a question about pasted code.
+    Otherwise it does not count, because it describes mainly the quotation.
     """
     matched = _word_match(own, question)
     count = len(own.split())
@@ -322,9 +323,9 @@ def _word_match(text: str, question: RecallQuery) -> float:
 def _margin(candidate: _Ranked, question: RecallQuery, baseline: _Baseline, strongest: float) -> float:
     """Return how far a candidate is above the minimum for relevance. The margin is negative if the candidate is not relevant.
 
-    The minimum depends on ``strongest``, which is usually the strength of the best hit. For the first few hits, it is the
-    strength of the candidate itself. If the query is empty, every candidate is relevant. If the query names only a period of
-    time, every candidate in that period is relevant.
+    The minimum depends on ``strongest``. Normally, this is the strength of the best hit. For the first few hits, it is the
+    candidate's own strength, so that these hits can be much weaker than the best hit. If the query is empty, every candidate
+    is relevant. If the query names only a period of time, every candidate in that period is relevant.
     """
     if question.is_empty:
         return 0.0

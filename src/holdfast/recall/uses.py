@@ -52,7 +52,10 @@ class Uses:
             )
 
     def flush(self, renew: Callable[[Transaction, set[str], datetime], None]) -> None:
-        """Store the times at which memories were last used. The function ``renew`` may extend the lifetime of these memories."""
+        """Store the times at which memories were last used.
+
+        ``renew`` is then called with these memories, and can extend their lifetime.
+        """
         self.flush_shown()
         with self._lock:
             used, self._used = self._used, {}

@@ -170,7 +170,10 @@ def read_address(endpoint: Endpoint) -> dict[str, Any] | None:
 
 
 def _prove_to_server(wire: Wire, secret: str) -> bool:
-    """Check that the server knows the secret, then prove that the client knows it."""
+    """Check that the server knows the secret, then prove to the server that the client knows it.
+
+    Return False, without a proof, if the server does not know the secret.
+    """
     import hmac  # noqa: PLC0415  (only for ports)
     import secrets  # noqa: PLC0415  (as above)
 

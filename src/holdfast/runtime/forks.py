@@ -60,7 +60,7 @@ class _ForkGuard:
                     self._condition.notify_all()
 
     def close(self) -> None:
-        """Let no other thread acquire the guard, and wait until no other thread holds it."""
+        """Prevent other threads from acquiring the guard, and wait until no other thread holds it."""
         with self._condition:
             while self._forking:
                 self._condition.wait()
@@ -69,7 +69,7 @@ class _ForkGuard:
                 self._condition.wait()
 
     def open(self) -> None:
-        """Allow threads to enter again."""
+        """Allow other threads to acquire the guard again."""
         with self._condition:
             self._forking = False
             self._condition.notify_all()

@@ -21,14 +21,14 @@ _MAX_HEAPS: Final = 4
 
 
 def limit_heaps() -> None:
-    """Limit the number of heaps. Call this at the start of a process, before it has many threads."""
+    """Limit the number of heaps that glibc creates. Call this at the start of a process, before it has many threads."""
     function = _function("mallopt")
     if function is not None:
         function(_ARENA_MAX, _MAX_HEAPS)
 
 
 def return_free_memory() -> None:
-    """Return the free pages of all heaps to the operating system."""
+    """Return the free pages of all heaps of glibc to the operating system."""
     function = _function("malloc_trim")
     if function is not None:
         function(0)

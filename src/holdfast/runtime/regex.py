@@ -30,7 +30,7 @@ class _Regex:
         return getattr(self.compile(), name)
 
     def compile(self) -> re.Pattern[str]:
-        """Compile the pattern, and store its attributes here."""
+        """Compile the pattern, and store its attributes in this object."""
         compiled = re.compile(self._source, self._flags)
         self.__dict__.update((attribute, getattr(compiled, attribute)) for attribute in _ATTRIBUTES)
         return compiled
@@ -40,10 +40,10 @@ _made: "weakref.WeakSet[_Regex]" = weakref.WeakSet()
 
 
 def regex(source: str, flags: int = 0) -> re.Pattern[str]:
-    """Return a pattern with the methods of ``re.compile(source, flags)``, which is compiled when it is first used.
+    """Return a pattern that is compiled when it is first used. It has the methods of ``re.compile(source, flags)``.
 
-    A mistake in the source is reported at that use, not here. Functions of ``re``, such as ``re.sub``, do not accept this
-    pattern.
+    A mistake in the source is reported at the first use, not by this function. Functions of ``re``, such as ``re.sub``, do
+    not accept this pattern.
     """
     made = _Regex(source, flags)
     _made.add(made)

@@ -35,7 +35,7 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Around:
-    """The names around a user, the most mentioned first, and the links between them."""
+    """The names that a user's memories mention, the most mentioned first, and the links between these names."""
 
     names: list[Neighbor]
     links: list[Link]

@@ -38,7 +38,7 @@ SOURCE_DISTANCE: Final = 0.15
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DocumentCalibration:
-    """The cosine at which one embedder's documents count as having the same meaning."""
+    """The minimum cosine at which two documents count as having the same meaning, measured for one embedder."""
 
     near: float
     """Cosine of this embedder that corresponds to a distance of 0.15 (``SOURCE_DISTANCE``).
@@ -169,9 +169,9 @@ def _related(one: str, other: str) -> bool:
 
 
 def same_but_fuller(old: Memory, put: Put) -> bool:
-    """Return True if the new statement repeats a brief old statement with a more detailed value.
+    """Return True if the new statement says the same as a brief old statement, but with a more detailed value.
 
-    For example, the city "Portland" becomes "Portland, Oregon".
+    For example, the old value is "Portland", and the new value is "Portland, Oregon".
     """
     language = put.language or old.language
     same = same_slots(old.text, put.text, old_key=old.key, new_key=put.key, language=language)

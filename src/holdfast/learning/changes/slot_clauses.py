@@ -120,7 +120,7 @@ def _without_lead(piece: str, words: SlotPhrases) -> str:
 
 
 def _subject(clause: str, words: SlotPhrases) -> tuple[str | None, str] | None:
-    """Return a pair: the subject of a clause, and the rest of the clause.
+    """Return a pair: the subject of a clause, and the text of the clause after the subject.
 
     If the clause begins with a word such as "he" or "this", the subject is unknown. The pair is then None and the whole
     clause. If the clause names no subject at all, the result is None instead of a pair.

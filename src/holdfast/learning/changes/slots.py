@@ -93,9 +93,10 @@ def _reading(text: str, language: str) -> list[Slot]:
 def _with_text_cues(found: list[Slot], text: str, words: SlotPhrases) -> list[Slot]:
     """Return the slots of a text, adjusted by phrases that can be anywhere in the text.
 
-    If the text says that someone moved, the homes in it are marked as changed. If the text says that the user left a
-    job, and names only the new employer, a slot is added that ends the old occupation: "I left Acme, I work at Globex
-    now". If the text names only the new occupation, a slot is added that ends the old employer.
+    If the text says that someone moved, the homes in the text are marked as changed. If the text says that the user left a
+    job, such as "I left Acme, I work at Globex now", the old employer and the old occupation both end. If the text names only
+    the new employer, an additional slot ends the old occupation. If the text names only the new occupation, an additional
+    slot ends the old employer.
     """
     if words.cues["moving"].search(text):
         found = [_as_changed(slot) if slot.attribute in {"residence", "dwelling"} else slot for slot in found]

@@ -70,7 +70,8 @@ def _differs(old: Slot, new: Slot) -> bool:
 def same_value(old: Slot, new: Slot) -> bool:
     """Return True if two values are equal, or if one is a fuller form of the other: "Portland" and "Portland, Oregon".
 
-    Two times also count as the same if they do not contradict each other, such as Friday and the 12th.
+    Dates and times are compared in another way. They count as the same unless they contradict each other. For example, Friday
+    and the 12th do not contradict each other.
     """
     if old.attribute.startswith(("when ", "birthday")):
         return not times_differ(old.value, new.value, moved=False)
@@ -146,7 +147,7 @@ def _is_bare(before: str, language: str) -> bool:
 
 
 def _ends(old: Slot, new: Slot) -> bool:
-    """Return True if the new slot, which states that something ended, ends the old slot."""
+    """Return True if the old slot is no longer true because of the new slot, which states that something ended."""
     if new.attribute == "*":
         return bool(new.value) and _tokens(new.value) == _tokens(old.value)
     if "does" in {new.attribute, old.attribute}:
@@ -161,10 +162,10 @@ def _ends(old: Slot, new: Slot) -> bool:
 
 
 def _ends_value(old: Slot, new: Slot) -> bool:
-    """Return True if the new slot, which states that a value ended, names the value of the old slot.
+    """Return True if the value that ended is the value of the old slot. The new slot names the value that ended.
 
-    A shorter form of the old value also counts: the end of "car" ends "red car". A fuller form counts, too, except for
-    a home, a pet or a possession: the end of "red car" does not end "car".
+    The new slot can also name a shorter form of the old value: the end of "car" ends "red car". It can also name a fuller
+    form, except for a home, a pet or a possession: the end of "red car" does not end "car".
     """
     before, after = _tokens(old.value), _tokens(new.value)
     return after <= before or (before <= after and old.attribute not in {"pet", "owned", "residence"})

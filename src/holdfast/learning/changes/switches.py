@@ -79,7 +79,7 @@ def _switched(old: SlotClause, new: SlotClause, language: str) -> bool:
 
 
 def _members(text: str) -> Iterator[tuple[int, frozenset[str]]]:
-    """Yield the number of each kind of thing that a text names, with the set of the named things of this kind.
+    """Yield a pair for each kind of thing that a text names: the index of the kind, and the set of the named things.
 
     For example, Chrome and Firefox are things of one kind.
     """

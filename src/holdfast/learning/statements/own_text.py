@@ -37,7 +37,7 @@ The content is not a statement of the user.
 def own_sentences(text: str, language: str | None) -> list[str]:
     """Return the sentences of a message that are the user's own statements.
 
-    Code, logs and texts that the user asks to translate, summarize or write are left out.
+    Code and logs are left out, and so is a text that the user asks to translate, summarize or write.
     """
     return list(_own(split_sentences, text, rulebooks(language or detect_language(text))))
 

@@ -308,7 +308,7 @@ def _without_correction(text: str, books: Sequence[Rulebook]) -> str:
 
 
 def _without_lead(text: str, books: Sequence[Rulebook]) -> str:
-    """Return a text without introductory words such as "and" or "by the way", if a rule matches the rest."""
+    """Return a text without introductory words such as "and" or "by the way", if a rule matches the text after them."""
     folded = fold_clause(text)
     for book in books:
         starts = [start for start in _after_leads(folded, book) if book.find(folded[start:]) is not None]
@@ -332,10 +332,11 @@ def _after_leads(folded: str, book: Rulebook) -> Iterator[int]:
 
 
 def _may_be_kept(reading: Reading, sentence: str, rule: StatementRule | None, context: Context) -> bool:
-    """Return True unless a sentence is certainly not worth keeping.
+    """Return False if a sentence is certainly not worth keeping, otherwise True.
 
-    Wishes to forget, wishes to stay off the record, and announcements such as "my address:" are certainly not worth
-    keeping. Neither is a sentence with a very low score, unless a rule matches it or it states a decision or discovery.
+    The result is False for a wish to forget, a wish to stay off the record, and an announcement such as "my address:". The
+    result is also False for a very low score of the sentence reader, unless a rule matches the sentence or the sentence
+    states a decision or discovery.
     """
     folded = fold_clause(sentence)
     if sentence.endswith(":") or (reading.wishes["forget"] >= _MIN_REFUSAL and may_wish("forget", folded)):

@@ -32,10 +32,10 @@ class SpokenSentence:
 
 
 def spoken(text: str, book: Rulebook) -> Iterator[SpokenSentence]:
-    """Yield the sentences of a message, up to a request such as "translate this". A joke or a roleplay yields no sentences.
+    """Yield the sentences of a message. If the message is a joke or a roleplay, yield nothing.
 
-    The text after such a request is not a statement of the speaker. A request that is a question, such as "how do you say
-    it?", is skipped, and the sentences after it are yielded.
+    A request such as "translate this" and all text after it are left out, because that text is not a statement of the
+    speaker. If the request is a question, such as "how do you say it?", only the question itself is left out.
     """
     if any(book.shows(sign, fold_clause(text)) for sign in _WHOLE_MESSAGE):
         return

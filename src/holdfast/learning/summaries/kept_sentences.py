@@ -143,9 +143,9 @@ def _requests(messages: Sequence[Message], reader: SentenceReader) -> list[Messa
 
 
 def _answers(messages: Sequence[Message], text: str) -> list[str]:
-    """Return the assistant's last sentences with details that ``text`` lacks, such as "Moved to Thursday, 3pm".
+    """Return sentences of the assistant with details that ``text`` lacks, such as "Moved to Thursday, 3pm".
 
-    Details are names, numbers and dates.
+    Details are names, numbers and dates. If there are many such sentences, only the last few are returned.
     """
     known = details(text)
     said = [

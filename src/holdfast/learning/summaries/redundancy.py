@@ -80,8 +80,9 @@ def near_duplicates(memories: Sequence[Memory], similarity: NDArray[np.float64])
 def join(older: str, newer: str, *, max_characters: int) -> str | None:
     """Combine two texts into one text.
 
-    If one text contains everything that the other text says, return that text. Otherwise return both texts, the older
-    one first. Return None if both texts together are longer than ``max_characters``.
+    If the newer text contains everything that the older text says, return the newer text. In the opposite case, return the
+    older text. Otherwise return both texts, the older text first. Return None if both texts together are longer than
+    ``max_characters``.
     """
     if _covers(newer, older):
         return newer

@@ -38,7 +38,8 @@ _MIN_CENTER_COSINE = 0.15
 def content_terms(text: str, *languages: str | None) -> frozenset[str]:
     """Return the stems of a text's words in the given languages, without stop words. The default is English and Spanish.
 
-    Texts that are compared must use the same languages, because the language of a short text cannot be detected reliably.
+    To compare texts, pass the same languages for all of them. Do not pass the detected language of each text, because the
+    language of a short text cannot be detected reliably.
     """
     return frozenset(term for language in languages or _DEFAULT_LANGUAGES for term in _content(text, language))
 
@@ -94,9 +95,9 @@ def unit(rows: RowVectors) -> RowVectors:
 
 
 def with_words(rows: RowVectors, texts: Sequence[str]) -> RowVectors:
-    """Return an embedder's rows with word vectors appended.
+    """Append a word vector to each of an embedder's vectors (``rows``), and scale the results to unit length.
 
-    Word vectors distinguish texts that look alike to a small embedder.
+    The word vector depends on the words of the text. It distinguishes texts that look alike to a small embedder.
     """
     if not len(rows):
         return rows

@@ -234,7 +234,10 @@ class _Generation:
         return event
 
     def _take(self, event: Mapping[str, Any]) -> bool:
-        """Queue an event of the model. The model calls this function and stops when it returns True."""
+        """Queue an event of the model. Return True if the request was canceled.
+
+        The model calls this function with each event, and stops when the result is True.
+        """
         self._events.put(event)
         return self.canceled.is_set()
 

@@ -128,7 +128,10 @@ class Spec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelSpec(Spec):
-    """An embedder that is included or downloaded, with the parameters that its publisher prescribes."""
+    """An embedder whose weights are included in the package ``holdfast_models`` or downloaded.
+
+    The fields contain the parameters that the publisher of the model prescribes.
+    """
 
     dimensions: int
     pooling: Pooling
@@ -399,12 +402,18 @@ DEFAULT_READER: Final = _TALK_READER_S.name
 
 
 def find(name: str) -> ModelSpec:
-    """Return an included or downloadable embedder by name. If there is none, raise ``ModelUnknown`` with a list of the known names."""
+    """Return the included or downloadable embedder with this name (see :class:`ModelSpec`).
+
+    If there is none, raise ``ModelUnknown`` with a list of the known names.
+    """
     return _named(name, MODELS)
 
 
 def find_embedder(name: str) -> ModelSpec | PackagedSpec:
-    """Return a downloadable or packaged embedder by name. Raise ``ModelUnknown`` if there is none."""
+    """Return the embedder with this name. Raise ``ModelUnknown`` if there is none.
+
+    The embedder is included or downloadable (see :class:`ModelSpec`), or installed by an extra (see :class:`PackagedSpec`).
+    """
     known: Mapping[str, ModelSpec | PackagedSpec] = {**MODELS, **PACKAGED}
     return _named(name, known)
 

@@ -30,7 +30,10 @@ _SCHEMA_ERRORS: Final = ("response_format", "response format", "json_schema", "j
 
 
 def connect_openai(sdk: Any, **options: Any) -> Any:
-    """Create a client of the ``openai`` package. The account's organization and project are sent to OpenAI only."""
+    """Create a client of the ``openai`` package.
+
+    The client sends the account's organization and project only to OpenAI, and not to other servers.
+    """
     client = sdk.OpenAI(**options)
     if urlsplit(options["base_url"]).hostname != _OPENAI:
         client.organization = client.project = None

@@ -67,7 +67,7 @@ KNOWN: Final[Mapping[str, EmbeddingTraits]] = MappingProxyType(
 
 
 def find_traits(model: str) -> EmbeddingTraits:
-    """Return the known properties of a model.
+    """Return the known properties of a model. If the model is unknown, return the default properties.
 
     The publisher and the tag in a name are ignored: ``nomic-ai/nomic-embed-text:v1.5`` is found as ``nomic-embed-text``.
     """

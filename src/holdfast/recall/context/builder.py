@@ -63,10 +63,11 @@ class ContextBuilder:
     ) -> Context:
         """Build a context block. If the preset has a layout, the block has the sections of the layout.
 
-        ``without_session`` is the id of the current session. The block leaves out messages of this session, or at least the
-        messages in the window. ``state`` describes the current state of the host application. ``persona`` is the host's own
-        text, which comes before the block. ``conversation`` is the state of the conversation. With ``untrusted``, a block
-        without a layout also shows untrusted text.
+        ``without_session`` is the id of the current session. The block leaves out the messages of this session. If the preset
+        shows the user's earlier messages, the block leaves out only the messages in the window. ``state`` describes the
+        current state of the host application. ``persona`` is the host's own text, which comes before the block.
+        ``conversation`` is the state of the conversation. With ``untrusted``, a block without a layout also shows untrusted
+        text.
         """
         profile = self._store.user(reader.user) if reader.user else None
         language = profile.language if profile else None

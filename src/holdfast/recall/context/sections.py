@@ -172,10 +172,10 @@ def _fill(
 def _most_important(
     section: Section, words: SectionWords, hits: Sequence[Hit], *, budget: int, line_context: _LineContext
 ) -> set[str] | None:
-    """Choose hits for a section that lists all memories, if they do not all fit. Return the ids of the most important hits.
+    """Return the ids of the most important hits that fit into the budget, or None if no choice is needed.
 
-    Return None if no choice is needed: all hits fit, or the section does not list all memories. A section of the latter type
-    shows its first hits until the budget is used up.
+    A choice is needed only in a section that lists all memories, if they do not all fit. Every other section shows its first
+    hits until the budget is used up.
     """
     if section.source != "all" or any(hit.why for hit in hits):
         return None

@@ -16,10 +16,11 @@ The cosine is near 1 for the same model with weights of another precision, and a
 def unit_vectors(
     waiting: Sequence[MissingVector], vectors: Mapping[str, bytes], dimensions: int
 ) -> "dict[tuple[int, int], Vectors]":
-    """Find the vectors of chunks in ``vectors``, which maps texts to vectors. Return each vector scaled to unit length.
+    """Return the given vectors of chunks, scaled to unit length.
 
-    ``waiting`` lists the chunks. The keys of the result are pairs: the number of the item, and the number of the chunk in the
-    item. A chunk is left out if ``vectors`` has no vector for its text, or if the vector is invalid or has a wrong length.
+    ``waiting`` lists the chunks, and ``vectors`` maps texts to vectors. The keys of the result are pairs: the number of the
+    item, and the number of the chunk in the item. A chunk is left out if ``vectors`` has no vector for its text, or if the
+    vector is invalid or has a wrong length.
     """
     found: dict[tuple[int, int], Vectors] = {}
     for chunk in waiting:

@@ -20,8 +20,8 @@ The call goes on and its vectors are stored when it returns, but other backgroun
 class EmbedderCalls:
     """Calls one embedder. All engines with this embedder share this object, so an outage pauses the calls of all engines.
 
-    Queries and documents have separate circuit breakers. A batch of documents takes longer than a query. If the batch exceeds
-    the time limit of a recall, queries are not paused.
+    Queries and documents have separate circuit breakers. A batch of documents takes longer than a query and can exceed the
+    time limit of a recall. Such a timeout pauses only the calls for documents, not the queries.
     """
 
     def __init__(self, *, background_seconds: float = _BACKGROUND_SECONDS) -> None:

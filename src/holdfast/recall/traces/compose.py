@@ -115,7 +115,7 @@ def _from_hit(hit: Hit, outcome: Outcome, *, rank: int | None) -> TracedCandidat
 def _without_rows(reads: Reads, log: SearchLog, known: set[int], *, rank: int, limit: int | None) -> Iterator[TracedCandidate]:
     """Yield the found items that did not become hits, strongest first.
 
-    An item did not become a hit because there were enough better items, or because the recall may not use it.
+    An item did not become a hit because there were enough better items, or because the recall is not allowed to use the item.
     """
     items: dict[int, tuple[SearchRun, FoundItem]] = {}
     for run in log.runs:

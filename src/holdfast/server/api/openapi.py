@@ -61,7 +61,11 @@ class NoChatModel(Problem):
 
 
 def problems(*more: int, chat: bool = False) -> Responses:
-    """Return the error responses of an operation: those that every operation can return, and those with the given statuses."""
+    """Return the error responses of an operation, for the OpenAPI document.
+
+    These are the responses that every operation can return, and the responses with the statuses in ``more``. Set ``chat`` for
+    an operation that calls a chat model.
+    """
     found: Responses = {status: _documented(status) for status in sorted({*_ALWAYS, *more, *((502,) if chat else ())})}
     if chat:
         found[503]["content"][MEDIA_TYPE]["schema"] = {"$ref": "#/components/schemas/NoChatModel"}

@@ -202,9 +202,9 @@ class Turn:
         self._entered: float | None = None
 
     async def enter(self) -> None:
-        """Wait until the request may run. If the request has low priority, lower the priority of the calling task.
+        """Wait until the request may run. If its priority is low, also lower the priority of the calling task.
 
-        An urgent request gets low priority if its tenant has used more than its share of the lane.
+        The priority of an urgent request becomes low if its tenant has used much more than its share of the lane.
         """
         await self._lane.enter(self._tenant)
         self._entered = time.monotonic()
