@@ -32,9 +32,9 @@ class StoredResponses:
     def claim(self, principal: Principal, key: str, request: bytes) -> StoredResponse:
         """Return the stored response to a request, or reserve the idempotency key for this request.
 
-        If a response is stored, its ``status`` is set, and the caller sends it again. If no response is stored, the key
-        is reserved, and the returned object has no ``status``. The caller must then run the request and call
-        :meth:`save`.
+        If a response is stored, the returned object has a ``status``. The caller then sends the stored response again.
+        If no response is stored, the key is reserved, and the ``status`` of the returned object is None. The caller
+        must then run the request and call :meth:`save`.
 
         ``request`` identifies the request by method, path, query and body. Raise ``Conflict`` if the key was used for
         another request, or if the same request is still running.
@@ -57,7 +57,10 @@ class StoredResponses:
         return claim
 
     def save(self, claim: StoredResponse, *, status: int, headers: Mapping[str, str], body: bytes) -> None:
-        """Store the response to a claimed request, before it is sent. Does nothing if the claim has been removed."""
+        """Store the response to a claimed request. Call this method before the response is sent.
+
+        If the claim has been removed, nothing is stored.
+        """
         with self._store.write() as tx:
             tx.set_stored_response(replace(claim, status=status, headers=dict(headers), body=body))
 

@@ -93,9 +93,9 @@ def authorize(
 ) -> ScopeParts:
     """Check that a principal may run an operation, and return the user, app and agent to run it for.
 
-    Every operation must call this function first. ``user``, ``app`` and ``agent`` are those that the request names. If
-    the request names none, the user, app or agent that the key is bound to is returned. ``right`` is the level that the
-    operation needs.
+    Every operation must call this function first. ``right`` is the level that the operation needs. ``user``, ``app``
+    and ``agent`` are the names in the request. For a name that the request does not give, the name that the key is
+    bound to is returned, or None if the key is not bound to one.
 
     Set ``whole`` for an operation on the whole tenant, such as listing jobs. A bound key cannot run such operations.
     Raise ``Forbidden`` or ``NotFound`` if the principal is not allowed to run the operation.
@@ -191,9 +191,10 @@ class Gate:
         forks.register(self)
 
     def after_fork(self) -> None:
-        """Reset the state in a forked child process: create a new lock, and drop the unsaved times of the last use of keys.
+        """Reset the state in a forked child process.
 
-        The parent process saves these times.
+        Create a new lock. Drop the times of last use that are not in the store yet, because the parent process saves
+        them.
         """
         self._lock = threading.Lock()
         self._uses = {}

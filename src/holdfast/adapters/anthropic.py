@@ -35,7 +35,7 @@ LABEL = "anthropic"
 
 
 class HoldfastMemoryTool(BetaAbstractMemoryTool):
-    """The memory tool for a synchronous client."""
+    """Anthropic's memory tool for a synchronous client. Its files are stored in Holdfast."""
 
     def __init__(
         self,
@@ -47,7 +47,7 @@ class HoldfastMemoryTool(BetaAbstractMemoryTool):
         base_path: str | Path | None = None,
         cache_control: BetaCacheControlEphemeralParam | None = None,
     ) -> None:
-        """Keep the files in ``memory``, which was opened with ``kinds=[holdfast.adapters.ITEM]``.
+        """Store the tool's files in ``memory``, which was opened with ``kinds=[holdfast.adapters.ITEM]``.
 
         Args:
             memory: The memory.
@@ -92,7 +92,7 @@ class HoldfastMemoryTool(BetaAbstractMemoryTool):
 
 
 class HoldfastAsyncMemoryTool(BetaAsyncAbstractMemoryTool):
-    """The memory tool for an asynchronous client. Its commands run in threads."""
+    """Anthropic's memory tool for an asynchronous client. Its commands run in threads."""
 
     def __init__(
         self,
@@ -104,7 +104,7 @@ class HoldfastAsyncMemoryTool(BetaAsyncAbstractMemoryTool):
         base_path: str | Path | None = None,
         cache_control: BetaCacheControlEphemeralParam | None = None,
     ) -> None:
-        """Keep the files in ``memory``. Takes the arguments of :class:`HoldfastMemoryTool`."""
+        """Store the tool's files in ``memory``. Takes the arguments of :class:`HoldfastMemoryTool`."""
         super().__init__(cache_control=cache_control)
         self.files = _files(memory, {"user": user, "app": app, "agent": agent}, base_path)
 

@@ -60,7 +60,7 @@ class MemoryFiles:
         return f"File created successfully at: {path}"
 
     def str_replace(self, path: str, old: str, new: str) -> str:
-        """Replace a text that occurs once in a file."""
+        """Replace a text in a file. Raise FileError unless the text occurs exactly once."""
 
         def edit(text: str) -> str:
             count = text.count(old)

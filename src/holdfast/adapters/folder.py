@@ -45,7 +45,7 @@ class FolderFiles(MemoryFiles):
         return self._in_step(super().create, text, paths=[path])
 
     def str_replace(self, path: str, old: str, new: str) -> str:
-        """Replace a text that occurs once in a file."""
+        """Replace a text in a file. Raise FileError unless the text occurs exactly once."""
         return self._in_step(super().str_replace, old, new, paths=[path])
 
     def insert(self, path: str, line: int, text: str) -> str:

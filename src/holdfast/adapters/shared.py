@@ -53,7 +53,8 @@ def session_of(memory: holdfast.Engine, id: str | None, owner: Owner) -> holdfas
 def root_label(adapter: str, owner: Owner) -> str:
     """Return the first label of an adapter's namespaces. It contains the names of the adapter and of the owner.
 
-    Because of the owner's name, an adapter with a user never sees the items of an adapter without a user. Without that
-    name it would see them, because reads for a user also return data that all users share.
+    The owner's name separates owners from each other. It is needed because reads for a user also return data without a
+    user, which all users share. With the name in the label, an adapter with a user does not see the items of an adapter
+    without a user.
     """
     return " ".join([adapter, *(f"{part}={name}" for part, name in owner.items() if name is not None)])

@@ -8,7 +8,7 @@ from holdfast.types import Kind
 
 
 def message_type_of(preset: Preset) -> str:
-    """Return the name for messages in the field ``type`` of search results: ``conversation`` or ``message``."""
+    """Return the value of the field ``type`` for messages in search results: ``conversation`` or ``message``."""
     return "conversation" if any(kind.name == "conversation" for kind in preset.learned_kinds) else "message"
 
 

@@ -34,8 +34,8 @@ _PRECISION = timedelta(hours=1)
 class ClockRecord:
     """The trusted time of a store, and the time of an unconfirmed jump of the clock.
 
-    ``trusted`` is the last time that the clock showed before the jump. ``jumped_to`` is the time that it showed after
-    the jump, or None if there was no jump.
+    Normally, ``trusted`` is the time that the clock showed last, and ``jumped_to`` is None. After a jump, ``trusted``
+    is the last time before the jump, and ``jumped_to`` is the time that the clock showed after the jump.
     """
 
     trusted: datetime

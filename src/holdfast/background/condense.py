@@ -101,9 +101,9 @@ class Condenser:
     def _queue_roll_up(self, tx: Transaction, scope: Scope, rule: RollUp) -> None:
         """Queue a summary if enough messages wait for one.
 
-        The messages are read inside a transaction. This takes 20 ms, in which other writers wait. If a summary is
-        already queued and more messages wait than it can use, further messages do not change it. They are then not read
-        again for a while.
+        This method reads the waiting messages inside a transaction. Reading takes 20 ms, in which other writers wait.
+        If a summary is already queued and enough messages wait to fill it, further messages do not change that summary.
+        The messages are then not read again for a minute.
         """
         mark = tx.setting(summarized_setting(scope))
         if self._queued_at.get((scope, mark), -math.inf) > time.monotonic() - _READ_AGAIN_SECONDS:
@@ -339,9 +339,9 @@ class Condenser:
     ) -> Work:
         """Return the result of a job. Its ``effect`` is a function that writes ``outcome`` to the store.
 
-        ``unchanged`` returns True if the job's input is still the same when the outcome is written. If it is not, the
-        function raises ``Conflict``, and the job is retried with the new input. ``shown`` contains the ids of the
-        memories that the job has read. ``also`` is a further write in the same transaction.
+        ``effect`` first calls ``unchanged``, which returns True if the job's input is still the same. If ``unchanged``
+        returns False, ``effect`` raises ``Conflict``, and the job is retried with the new input. ``shown`` contains the
+        ids of the memories that the job has read. ``also`` makes a further write in the same transaction.
         """
         author = Author(actor=job.kind, model=outcome.model, prompt=outcome.prompt, job=job.id)
 
@@ -379,7 +379,8 @@ def summarized_setting(scope: Scope) -> str:
 def incorporated_setting(scope: Scope) -> str:
     """Return the name of the setting that stores the last message whose summary is part of the base document.
 
-    Only a host program that adds summaries to the base document itself writes this setting.
+    Holdfast's own jobs do not write this setting. It is written if a host program merges summaries into the base
+    document by itself.
     """
     return f"incorporated:{_scope_hash(scope)}"
 

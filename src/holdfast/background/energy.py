@@ -44,7 +44,7 @@ def energy_of(kind: str, usage: Usage) -> float:
 
 
 class Energy:
-    """Tracks the battery level of the host and the energy use of memory work."""
+    """Tracks the battery level of the host and the energy use of memory work, which is Holdfast's background work."""
 
     def __init__(
         self,

@@ -71,11 +71,11 @@ class TopicFinder:
         return pages
 
     def about(self, text: str, scope: Scope, *, earlier: str = "") -> DetectedTopic:
-        """Return the topic of a scope that a text is about, if any.
+        """Detect which topic of a scope a text is about. The result can be that the text is about none of them.
 
-        A chat model decides if the preset lets topics open and there is a model. Otherwise, or if the model fails, vectors
-        and words decide. ``earlier`` is the user's previous text. The vectors and words of both texts together are compared
-        with the topics. The chat model sees only ``text``.
+        If the preset creates topics automatically and there is a chat model, the model decides. It sees only ``text``.
+        Otherwise, or if the model fails, vectors and words decide. They are those of ``text`` and of ``earlier``, the
+        user's previous text.
         """
         pages = self.known(scope)
         if not pages:
@@ -96,7 +96,7 @@ class TopicFinder:
         return found._replace(flaws=(f"{problem}; rules took over", *found.flaws)) if problem else found
 
     def of(self, session: SessionRecord, said: Sequence[Message], *, after: int) -> DetectedTopic:
-        """Return the topic of the messages ``said``, which are the messages of a session after the number ``after``.
+        """Return the topic of the messages ``said``. They are the messages of a session with numbers above ``after``.
 
         If a topic was detected during the session, return that topic. Otherwise detect the topic now, in the messages
         that no topic detection job has read.

@@ -178,10 +178,10 @@ class Housekeeping:
         ]
 
     def _finish_scrubbing(self) -> int:
-        """Overwrite erased data that could not be overwritten at the erasure, for example because a reader was open.
+        """Overwrite erased data that the erasure itself could not overwrite, for example because a reader was open.
 
-        Return 1 if nothing is left to overwrite, otherwise 0. Also return 0 if there was nothing to do or the next
-        attempt is not due.
+        Return 1 if all of this data is now overwritten. Return 0 if some of it is left, if there was none, or if the
+        next attempt is not due yet.
         """
         now = self._clock.now()
         if not _is_due(self._next_scrub, now, _SCRUB_RETRY) or (left := self._store.setting(SCRUB)) not in ("pending", "log"):
@@ -237,7 +237,7 @@ class Housekeeping:
                 log.warning("Erased bytes could not be overwritten yet: %s", error)
 
     def _empty_log(self) -> int:
-        """Empty the store's write-ahead log, without rewriting the files. Return 1 if this is complete, otherwise 0."""
+        """Empty the store's write-ahead log, without rewriting the files. Return 1 on success, otherwise 0."""
         complete, _ = self._store.scrub([], rewrite=False)
         if complete:
             note_scrubbed(self._store, complete=True, rewrite=False)

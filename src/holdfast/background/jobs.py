@@ -82,7 +82,10 @@ def new_job(kind: str, payload: Mapping[str, Any], *, effect: str, now: datetime
 
 
 def session_payload(session: SessionRecord) -> dict[str, Any]:
-    """Return the part of a job's payload that names a session. Session ids are unique within a scope."""
+    """Return the part of a job's payload that identifies a session: its id and its scope.
+
+    The scope is needed because a session id is unique only within a scope.
+    """
     scope = session.scope
     return {"session": session.id, "app": scope.app, "user": scope.user, "agent": scope.agent, "scoped": 1}
 
@@ -260,10 +263,10 @@ def _pause(number: int) -> timedelta:
 
 
 def _can_rerun(job: Job) -> bool:
-    """Return True if a person can have a job run again now.
+    """Return True if :meth:`JobRunner.rerun` accepts a job.
 
-    This is the case for a dead job, for a job that waits in the queue, and for a finished digest that recorded
-    problems.
+    It accepts a dead job (one that has failed too often), a job that waits in the queue, and a finished digest that
+    recorded problems.
     """
     return job.state in ("dead", "queued") or (job.state == "done" and job.error is not None and job.kind == "digest")
 

@@ -117,11 +117,13 @@ def find_known(
 
 
 def _leading(put: Put, nearest: Sequence[Memory]) -> set[str]:
-    """Return the ids of the best matches for a new memory: the nearest by meaning, and the one that shares the most words.
+    """Return the ids of the best matches for a new memory: one match by meaning, and one match by words.
 
-    Both can be the same memory. ``nearest`` contains the known memories, nearest by meaning first. There is no match by
-    words if several memories share the same highest number of words. A memory after the first ``_MAX_COMPARED`` must
-    also share at least ``_MIN_SHARED_WORDS`` words to be the match by words.
+    ``nearest`` contains the known memories, nearest by meaning first. Its first memory is the match by meaning. The
+    match by words is the memory that shares the most words with the new memory. Both can be the same memory.
+
+    There is no match by words if no memory shares a word, or if several memories share the same highest number of
+    words. A memory after the first ``_MAX_COMPARED`` must also share at least ``_MIN_SHARED_WORDS`` words.
     """
     shared = [common_words(memory.text, put.text) for memory in nearest]
     most = max(shared, default=0)

@@ -34,12 +34,13 @@ def _is_untouched_rule_memory(store: Store, memory: Memory) -> bool:
 def replacing_earlier(puts: Sequence[Put], earlier: Sequence[Memory], fixed: Sequence[Memory], *, by_model: bool) -> list[Put]:
     """Return the memories to store when messages are digested again.
 
-    ``puts`` are the new memories. ``earlier`` and ``fixed`` are the two lists that :func:`earlier_memories` returns.
-    ``by_model`` is True if a model extracted the new memories. They then replace earlier memories of the same kind that
-    say the same.
+    ``puts`` are the new memories. ``earlier`` and ``fixed`` are the two lists that :func:`earlier_memories` returns. If
+    ``by_model`` is True, a model extracted the new memories. Each new memory then replaces the earlier memories of the
+    same kind that say the same.
 
-    A new memory is dropped if an earlier memory that says the same was retired, for example forgotten. Both come from
-    the same messages, so the user has not restated it. A new memory is also dropped if a fixed memory says the same.
+    A new memory is dropped if a fixed memory says the same. It is also dropped if an earlier memory that says the same
+    was retired, for example forgotten. The new memory comes from the same messages, so the user has not stated it
+    again.
     """
     kept: list[Put] = []
     taken: set[str] = set()

@@ -115,10 +115,11 @@ def revise(
 
 
 def _set_expiry(services: Services, id: str, wanted: MemoryFilter, moment: datetime | None, if_revision: int | None) -> Memory:
-    """Set the expiry of a memory without a new revision. Return the memory.
+    """Set the expiry of a memory without adding a revision. Return the memory.
 
-    ``wanted`` selects the memory, if the reader may see it. With ``if_revision``, raise an error if the memory has
-    another revision.
+    ``wanted`` is the filter that finds the memory. If the caller may not see the memory, the filter finds nothing, and
+    ``NotFound`` is raised. ``moment`` is the new expiry, or None if the memory never expires. With ``if_revision``,
+    raise ``RevisionConflict`` if the memory has another revision.
     """
     with services.store.write() as tx:
         memory = _one(tx.memories(wanted), id)
@@ -135,8 +136,8 @@ def _revise(
     ``revision_of`` computes the revision from the current memory. This can be slow, so it is done before the
     transaction. If the memory has changed when the transaction begins, the revision is computed again.
 
-    ``wanted`` selects the memory, if the reader may see it. With ``if_revision``, raise an error if the memory has
-    another revision.
+    ``wanted`` is the filter that finds the memory. If the caller may not see the memory, the filter finds nothing, and
+    ``NotFound`` is raised. With ``if_revision``, raise ``RevisionConflict`` if the memory has another revision.
     """
     memory = _one(services.store.memories(wanted), id)
     check_revision(memory, if_revision)

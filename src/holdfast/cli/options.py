@@ -114,8 +114,10 @@ def with_flags(
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Add the shared options to a command. The command receives the options' values as its first argument, a ``Flags`` object.
 
-    If no user is given, ``default_user`` makes the command use the default user, and ``all_users`` makes it apply to all users.
-    An option that the command does not have is refused, even if it is given before the command's name.
+    ``scope`` adds the options that select a user, app or agent. ``store`` adds the options that select the store, the
+    preset and the tenant. If no user is given, ``default_user`` makes the command use the default user, and
+    ``all_users`` makes it apply to all users. An option that the command does not have is refused, even if it is given
+    before the command's name.
     """
     groups = ((_OWNERS if all_users else _SCOPE) if scope else (), _STORE if store else (), _OUTPUT)
 

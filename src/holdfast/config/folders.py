@@ -50,9 +50,10 @@ def home_folders() -> HomeFolders:
 
 
 def chosen_folders() -> dict[str, str]:
-    """Return ``HOLDFAST_HOME`` and ``HOLDFAST_MODELS``, as far as the user has set them, with absolute paths as values.
+    """Return the variables ``HOLDFAST_HOME`` and ``HOLDFAST_MODELS`` with absolute paths. Unset variables are left out.
 
-    These variables are passed on to programs that Holdfast sets up to start without a shell.
+    ``holdfast install`` passes these variables on to the commands that assistants start, because assistants do not
+    start them from the user's shell.
     """
     chosen = environment.defined_variables(("HOLDFAST_HOME", "HOLDFAST_MODELS"))
     return {name: str(Path(value).expanduser().absolute()) for name, value in chosen.items()}

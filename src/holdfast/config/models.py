@@ -40,9 +40,12 @@ def make_embedder(
 ) -> EmbedderSource | None:
     """Return an object that loads an embedder on first use. Return None for the name ``none``.
 
-    The embedder is given as a name, an object, or a function from a text to a vector. A function has no calibration (the
-    typical cosines of an embedder). If the preset has a minimum cosine that was chosen for a certain embedder, the function
-    gets the calibration of that embedder.
+    The embedder is given as a name, an object, or a function from a text to a vector. ``url`` is the address of the
+    server if the embedder runs on a server.
+
+    A function does not define a calibration (the typical cosines of an embedder). If the preset has a minimum cosine
+    that was chosen for a certain embedder, the calibration of that embedder is used for the function. ``dimensions`` is
+    the length of the vectors that the function returns.
     """
     if isinstance(name, EmbedderSource):
         return name

@@ -114,11 +114,13 @@ class _Terms:
 
 
 def _remainder(memory: Memory, terms: _Terms, floor: float) -> str:
-    """Return a memory's text without the sentences about the subject.
+    """Return a memory's text without the sentences about the subject. ``terms`` are the search terms of the subject.
 
-    A sentence is about the subject if it contains at least the fraction ``floor`` of the subject's terms, and at least half
-    of them. If the text has several lines, whole lines are removed instead of sentences. Return an empty text if nothing
-    would remain, or if no single sentence is about the subject.
+    A sentence is about the subject if it contains at least the fraction ``floor`` of the subject's terms, and at least
+    half of them. If the text has several lines, whole lines are removed instead of sentences.
+
+    Return an empty text if nothing would remain. Also return an empty text if no single sentence contains enough terms:
+    the memory is then about the subject as a whole.
     """
     lines = memory.text.split("\n")
     split: Callable[[str], list[str]] = (lambda line: [line]) if len(lines) > 1 else split_sentences

@@ -55,15 +55,16 @@ def after_pause(session: SessionRecord, preset: Preset, now: datetime) -> Sessio
 def is_withheld(
     role: str, until: str | None, reach: Reach | None, *, after_withheld: bool, lifts: bool = False
 ) -> tuple[bool, str | None]:
-    """Decide which messages are off the record: this message, and messages after it.
+    """Decide whether a message is off the record, and which later messages are.
 
-    Return two values. The first is True if this message is off the record. The second says which later messages are off the
-    record: ``"next"`` (the user's next message), ``"rest"`` (all later messages) or None.
+    Return two values. The first is True if this message is off the record. The second says which later messages are off
+    the record: ``"next"`` (the user's next message), ``"rest"`` (all later messages) or None.
 
-    ``until`` is the second value for the previous message. ``reach`` says which messages the off-the-record wish in this
-    message covers, and is None without such a wish. ``lifts`` is True if this message ends an earlier wish.
-    ``after_withheld`` is True if the previous message is off the record. A reply to it is then off the record as well,
-    because it can repeat the content.
+    ``role`` is the role of this message. ``until`` is the second value that was returned for the previous message.
+    ``reach`` says which messages the off-the-record wish in this message covers, and is None without such a wish.
+    ``lifts`` is True if this message ends an earlier wish. ``after_withheld`` is True if the previous message is off
+    the record. If this message replies to it, this message is then off the record as well, because a reply can repeat
+    the content.
     """
     is_user = role == "user"
     stays = None if lifts or (is_user and until == "next") else until

@@ -72,7 +72,10 @@ class AppMemory:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryCreationRequest:
-    """An ended conversation. Its messages are needed only if the engine does not have the conversation."""
+    """A request to create the memory of an ended conversation.
+
+    The messages are needed only if the engine does not have the conversation.
+    """
 
     app_id: str
     conversation_id: str

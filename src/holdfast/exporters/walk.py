@@ -137,7 +137,8 @@ class Walk:
     def sessions(self, *, again: bool = False) -> Iterator[SessionEntry]:
         """Yield the selected sessions, sorted by id.
 
-        Each one is added to ``counts``. Set ``again`` to read the sessions a second time without counting them twice.
+        The number of sessions is added to ``counts``. Set ``again`` to read the sessions a second time without counting
+        them twice.
         """
         yield from self._read_sessions() if again else self._counted("sessions", self._read_sessions())
 
@@ -184,7 +185,8 @@ class Walk:
     def memories(self, *, again: bool = False) -> Iterator[MemoryEntry]:
         """Yield the selected memories and the memories derived from selected data, sorted by id.
 
-        Each one is added to ``counts``. Set ``again`` to read the memories a second time without counting them twice.
+        The number of memories is added to ``counts``. Set ``again`` to read the memories a second time without counting
+        them twice.
         """
         yield from self._read_memories() if again else self._counted("memories", self._read_memories())
 

@@ -345,14 +345,15 @@ def note_scrubbed(store: Store, *, complete: bool, rewrite: bool, count: str | N
 
 
 def complete_receipts(store: Store, residue: Sequence[str], *, pending: Collection[str], scanned: Collection[str]) -> None:
-    """Update the status of receipts after a scrub, and whether they are verified.
+    """Update receipts after a scrub: their status, and whether they are verified.
 
-    The status becomes ``erased`` if the scrub found no erased bytes in the files, and ``pending`` otherwise. A receipt is
-    also verified if the scrub searched for its texts and no place or copy remains that may still contain them.
+    The status becomes ``erased`` if the scrub found no erased bytes in the files, and ``pending`` otherwise.
+    ``verified`` is stricter. It becomes True only if the scrub searched for the texts of the receipt, ``residue`` is
+    empty, and no copy of the store can still contain the texts.
 
-    ``residue`` lists the files in which erased bytes were found, and the places that could not be searched. ``pending`` has
-    the ids of the receipts that were pending when the scrub began. ``scanned`` has the ids of the receipts whose texts the
-    scrub searched for. Other receipts are not changed.
+    ``residue`` lists the files in which erased bytes were found, and the places that could not be searched. ``pending``
+    has the ids of the receipts that were pending when the scrub began. ``scanned`` has the ids of the receipts whose
+    texts the scrub searched for. Other receipts are not changed.
     """
     updated = []
     for receipt in records.receipts(store):

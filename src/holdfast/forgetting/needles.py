@@ -56,10 +56,10 @@ def session_texts(session: SessionRecord) -> Iterator[str]:
 
 
 def make_needles(texts: Iterable[str]) -> list[bytes]:
-    """Return needles for erased texts: the first 48 characters of a text, as bytes. Very short texts are left out.
+    """Return needles for erased texts. The final scan searches the files for these byte strings.
 
-    If there are too many needles (see ``_MAX_NEEDLES``), only every n-th one is returned. The final scan searches the files
-    for the needles.
+    A needle is the first 48 characters of a text, as bytes. Very short texts are left out. If there are too many
+    needles (see ``_MAX_NEEDLES``), only every n-th one is returned.
     """
     beginnings = {text[:_NEEDLE_CHARACTERS].encode("utf-8", "replace") for text in texts}
     found = sorted((each for each in beginnings if len(each) >= MIN_BYTES), key=lambda each: (-len(each), each))

@@ -27,8 +27,8 @@ _REASON = "derived again after an erasure"
 class ReadAgain:
     """Statements that the sentence reader found in the remaining messages, before the transaction of the erasure began.
 
-    ``messages`` has the ids of these messages. If other messages remain when the transaction runs, the statements are not
-    used.
+    ``messages`` has the ids of the messages that were read. The statements are used only if exactly these messages
+    still remain when the transaction runs.
     """
 
     messages: frozenset[str] = frozenset()
@@ -155,7 +155,7 @@ def _topic_note(tx: Transaction, lost: Memory, made: Sequence[Memory]) -> Put | 
 
 
 def clear_restated(writer: Writer, restated: Iterable[Memory], gone: Collection[str]) -> None:
-    """Clean the memories that stay because a remaining source also stated their text.
+    """Remove the data of erased sources from memories that stay because a remaining source also stated their text.
 
     From each memory, remove the erased sources (``gone``), the history, and the tags that no remaining source states.
     """

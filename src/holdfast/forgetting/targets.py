@@ -117,7 +117,10 @@ def is_restated(revisions: Sequence[Memory], gone: set[str]) -> bool:
 
 
 def surviving_messages(reads: Reads, targets: ErasureTargets) -> list[Message]:
-    """Return the remaining messages from which memories that lost only some of their sources can be derived again."""
+    """Return the remaining source messages of the memories that lost only some of their sources.
+
+    These memories are then derived again from the returned messages.
+    """
     sources = {source for memory in targets.mixed.values() for source in memory.sources}
     return reads.messages(MessageFilter(ids=list(sources - targets.messages))) if sources else []
 

@@ -133,9 +133,10 @@ def add_said(
 def _is_off_record(
     tx: Transaction, talk: OpenConversation, message: Message, wish: ReadySaid, *, preset: Preset, now: datetime
 ) -> bool:
-    """Return True if an imported message was off the record.
+    """Return True if an imported message is off the record.
 
-    If a wish in the message also covers the user's previous message and the replies to it, withhold or remove them.
+    A wish in the message can also cover the user's previous message and the replies to it. These messages are then
+    removed, or withheld if the preset has ``keep_off_record``.
     """
     talk.after_withheld, talk.off_record_until = is_withheld(
         message.role, talk.off_record_until, wish.reach, after_withheld=talk.after_withheld, lifts=wish.lifts

@@ -28,8 +28,8 @@ from holdfast.write import Writer
 class NoteWriter:
     """Stores notes (memories of another program).
 
-    If two notes of one import say the same, only the first is stored. This is so even if the memory of the first note was
-    stored by an earlier import and has been forgotten since.
+    If two notes of one import say the same, only the first is stored. If an earlier import has already stored the first
+    note, neither is stored now. This holds even if the memory of the first note has been forgotten since.
     """
 
     def __init__(self, preset: Preset, scope: Scope, source: str, default_user: str | None = None) -> None:
@@ -199,8 +199,9 @@ class NoteWriter:
 def owner_of(record: Note | Conversation, chosen: Scope, default_user: str | None) -> Scope:
     """Return the scope of a record.
 
-    The chosen user and agent take precedence over those of the record. For the app, the record takes precedence. If the
-    result has no user, app or agent, the record belongs to the default user.
+    ``chosen`` is the scope that was chosen for the whole import. Its user and agent take precedence over those of the
+    record. For the app, the record takes precedence. If the result has no user, app or agent, the record belongs to the
+    default user.
     """
     owner = replace(chosen, user=chosen.user or record.user, app=record.app or chosen.app, agent=chosen.agent or record.agent)
     has_owner = owner.user or owner.app or owner.agent

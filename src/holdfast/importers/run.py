@@ -129,9 +129,10 @@ class Import:
     def run(self, *, learn: int | None = None, dry_run: bool = False, progress: Progress | None = None) -> ImportResult:
         """Check all records, then store them.
 
-        With ``dry_run``, store nothing: only count the records, and those that the store already has. Otherwise, the plain
-        kinds of the file are added to the engine's preset before any memory is stored. The engine then knows that memories
-        of these kinds must stay unchanged.
+        Before any memory is stored, the plain kinds of the file are added to the engine's preset. The engine then knows
+        that memories of these kinds must stay unchanged. ``learn`` is the maximum number of conversations to learn
+        from; None means all. With ``dry_run``, nothing is stored. The records are only counted, and those that the
+        store already has.
         """
         own, total = self._preset, self._check(learn)
         if not dry_run:
@@ -264,9 +265,10 @@ class Import:
         return add_said(tx, self._talk, record, now, preset=self._preset, ready=self._ready[id(record)], acts=self._acts)
 
     def _prepare_messages(self, batch: Sequence[Record], now: datetime) -> dict[int, ReadySaid]:
-        """Return the messages of a batch and the users' wishes about off-the-record messages, by the ``id()`` of their record.
+        """Prepare the messages of a batch for the transaction. Return the results by the ``id()`` of the record.
 
-        This runs before the transaction, because a model may read the messages.
+        Each result has the message to store, and the user's wish to be off the record or on the record again. This runs
+        before the transaction, because a model can be needed to read the wishes.
         """
         found: dict[int, ReadySaid] = {}
         talk = self._talk and replace(self._talk)

@@ -232,7 +232,11 @@ class Memory:
         run_id: str | None = None,
         limit: int | None = None,
     ) -> Results:
-        """List memories, newest first. The filters, or the arguments of mem0 1.x, must name a user, an agent or a run."""
+        """List memories, newest first.
+
+        The call must name a user, an agent or a run: in ``filters``, or with ``user_id``, ``agent_id`` or ``run_id`` as
+        in mem0 1.x. ``limit`` is an old name of ``top_k``.
+        """
         limit = read_limit(top_k if limit is None else limit)
         wanted = read_filters(filters, user_id=user_id, agent_id=agent_id, run_id=run_id)
         found = itertools.islice(self._matching(wanted, show_expired=show_expired), limit)
@@ -256,8 +260,9 @@ class Memory:
     ) -> Results:
         """Return the memories that match a query, best first, with a score from 0 to 1.
 
-        ``rerank`` has no effect: a reranker is a setting of the memory. ``explain`` adds which searches found each
-        memory: by words, by meaning or by time. ``reference_date`` is the time that words such as "yesterday" refer to.
+        With ``explain``, each result also names the searches that found it: by words, by meaning or by time.
+        ``reference_date`` is the time that words such as "yesterday" refer to. ``rerank`` has no effect, because a
+        reranker is a setting of the memory.
         """
         del rerank
         limit = read_limit(top_k if limit is None else limit)

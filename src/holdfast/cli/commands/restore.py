@@ -106,7 +106,11 @@ def _check(settings: "Settings", copy: Path, file: Path) -> dict[str, int]:
 
 
 def _erase_again(settings: "Settings", copy: Path, target: Path) -> int | None:
-    """Erase from the copy what was erased after the backup. Return the number of erasures, or None if no list of them was found."""
+    """Erase from the copy of a backup the data that was erased after the backup was made. Return the number of erasures.
+
+    ``copy`` is the copy, and ``target`` is the current store, which lists the erasures. Return None if neither the
+    current store nor the file with its tombstones can be read.
+    """
     from holdfast.config.opening import make_preset  # noqa: PLC0415  (heavy: not needed for --help)
     from holdfast.config.stores import make_store  # noqa: PLC0415  (as above)
     from holdfast.forgetting.tombstones import apply_tombstones, later_tombstones  # noqa: PLC0415  (as above)
@@ -133,7 +137,10 @@ def _erase_again(settings: "Settings", copy: Path, target: Path) -> int | None:
 
 
 def _release_jobs(settings: "Settings", copy: Path, target: Path) -> None:
-    """Queue the jobs again that were running when the backup was made. No worker runs them in the restored store."""
+    """Set the jobs that were running when the backup was made back to queued.
+
+    The workers that ran these jobs do not work on the restored store.
+    """
     from holdfast.config.stores import make_store  # noqa: PLC0415  (heavy: not needed for --help)
 
     for tenant in {settings.tenant, *_registry(target).tenants()}:

@@ -200,8 +200,8 @@ def _entry(options: Sequence[str]) -> ServerEntry:
 def hook_words(target: Target, event: str, options: Sequence[str]) -> list[str]:
     """Return the command of a hook, as a list of words.
 
-    If the user has set the folders for data or weights by variables, the command gets ``--env-file``, which contains
-    them.
+    If environment variables set the folders for data or weights, the command gets the option ``--env-file``. The file
+    that the option names contains these variables.
     """
     folders = ["--env-file", str(environment_path())] if chosen_folders() and "--env-file" not in options else []
     return [*executable(), "hook", event, "--client", target.client, *options, *folders]

@@ -163,7 +163,11 @@ class TerminalChat:
         return later or [self.output.text("learned_nothing")]
 
     def _digest(self, session: str) -> bool:
-        """Run the session's jobs, or wait for the thread that runs them. Return False if a job failed or after five minutes."""
+        """Run the session's jobs, or wait for the thread that runs them.
+
+        Return True if all jobs are done. Return False if a job failed, or if jobs are left after five minutes. Redo
+        jobs do not count.
+        """
         until, announced = time.monotonic() + _DIGEST_TIMEOUT_SECONDS, False
         while time.monotonic() < until:
             queued = self.memory.jobs(states=["queued", "running"])

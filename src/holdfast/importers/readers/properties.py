@@ -50,8 +50,8 @@ def read_properties(text: str) -> Properties:
 def _read_each(text: str) -> tuple[dict[str, Any], str | None]:
     """Parse each property on its own. Return the properties by name, and the first problem or None.
 
-    A property that is not valid YAML is still accepted if its value is plain text on one line, such as ``Trip: part two``,
-    which YAML rejects without quotes because of the colon.
+    A property that is not valid YAML is still accepted if its value is plain text on one line. For example, YAML
+    rejects ``title: Trip: part two``, because the value contains a colon.
     """
     values: dict[str, Any] = {}
     problems: list[str] = []

@@ -59,10 +59,10 @@ def wrong_amount(item: str, said: Sequence[Said], known: Sequence[str]) -> str |
 
 
 def shares_amount(item: str, said: Sequence[Said]) -> bool:
-    """Return True if an item has a number of the texts, or a date that follows from them.
+    """Return True if an item and the texts have a number in common, or if a date in the item follows from the texts.
 
-    An item is one statement of a model's answer. A date that follows only from the day on which a text was said does not
-    count.
+    An item is one statement of a model's answer. ``said`` are the texts. A date does not count if it follows only from
+    the day on which a text was said.
     """
     dates, rest = cut_dates(item)
     numbers = {number for each in said for number in _numbers(each.text)}

@@ -45,10 +45,10 @@ _MIN_TYPO_RATIO: Final = 0.88
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceSentence:
-    """A sentence of the conversation that an item (one statement of a model's answer) may come from.
+    """A sentence of the conversation. It is a possible source of an item (one statement of a model's answer).
 
-    For a sentence of the assistant, ``reply`` says how the user's reply treats it: ``yes`` (affirmed), ``no`` (denied) or
-    ``open``.
+    For a sentence of the assistant, ``reply`` says how the user's reply treats the sentence: ``yes`` (affirmed), ``no``
+    (denied) or ``open`` (neither). For other sentences, ``reply`` is None.
     """
 
     text: str
@@ -59,7 +59,8 @@ class SourceSentence:
     def words(self, user_names: frozenset[str]) -> tuple[Word, ...]:
         """Return the words of the sentence, each with its context: the people it is about, and whether it is denied.
 
-        If the user's reply to a sentence of the assistant is "no", the words of that sentence count as denied.
+        The user's reply to a sentence of the assistant changes which words are denied. If the reply is "no", affirmed
+        words count as denied, and denied words as affirmed.
         """
         read = read_sentence(self.text, self.voice, user_names)
         return read if self.reply is None else under_reply(read, self.reply)

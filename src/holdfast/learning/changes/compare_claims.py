@@ -100,9 +100,12 @@ class ClaimComparer:
     def change(self, old: str, new: str, *, nearest: bool = True, said: str = "", whole: str = "") -> ClaimChange | None:
         """Return how a new statement changes an old memory, or None if it ends none of the memory's claims.
 
-        ``nearest`` is True if no other known memory is more similar to the new statement. Only then are ``said`` and
-        ``whole`` compared, too, because the sentence reader is often wrong about a reworded claim. ``said`` is the user's
-        sentence that the memory comes from. ``whole`` is the message that contains the new statement.
+        ``said`` is the user's sentence that the memory comes from. ``whole`` is the message that contains the new
+        statement. Both are compared as well, because memories can be reworded, and the sentence reader is often wrong
+        about a reworded claim.
+
+        ``nearest`` is True if the memory is the best match for the new statement. If it is False, ``said`` and
+        ``whole`` are not compared.
         """
         before, words, after = spoken_words(old)
         claims = [claim for claim in split_sentences(words) if not claim.endswith("?")]
@@ -235,7 +238,10 @@ def _claims(text: str) -> list[str]:
 
 
 def have_other_owners(old: str, new: str) -> bool:
-    """Return True if two claims are about the same sort of thing of different owners: "my manager" and "Deepa's manager"."""
+    """Return True if one claim is about a thing of the user, and the other about such a thing of somebody else.
+
+    For example, one claim is about "my manager", and the other about "Deepa's manager".
+    """
     one, two = (fold(text) for text in (old, new))
     for this, other in ((one, two), (two, one)):
         owned = {match["thing"] for match in _OF_SOMEBODY.finditer(other)}
@@ -246,9 +252,10 @@ def have_other_owners(old: str, new: str) -> bool:
 
 
 def _are_numbered(old: str, new: str) -> bool:
-    """Return True if two claims differ only in a number that identifies a thing, such as "shelf number 1 is for tea".
+    """Return True if two claims differ only in a number that identifies a thing.
 
-    The longer claim may begin with additional words, such as "we decided that".
+    For example, "shelf number 1 is for tea" and "shelf number 2 is for tea" are about two shelves. The longer claim can
+    begin with additional words, such as "we decided that".
     """
     claims = [fold(claim).rstrip(" .!") for claim in (old, new)]
     shorter, longer = sorted((_NUMBER.sub("#", claim) for claim in claims), key=len)

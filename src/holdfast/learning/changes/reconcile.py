@@ -278,9 +278,10 @@ class _Batch:
         return any(self._chance(old, new) >= _MIN_PLAUSIBLE for old in olds for new in news)
 
     def _is_own_move(self, why: tuple[str, bool], put: Put) -> bool:
-        """Return True if the rules found a move, and the sentence reader confirms that the statement is about the user.
+        """Return True if the rules are certain of a move, and the sentence reader says that the statement is about the user.
 
-        Such a move counts even if the reader does not find it plausible, which happens with places that it does not know.
+        ``why`` is the result of the rules: the reason, and whether it is certain. Such a move counts even if
+        :meth:`_is_plausible` returns False. That happens if the sentence reader does not know a place.
         """
         return self._reader is not None and why == ("moved", True) and self._reader.read(put.text).owner == "user"
 
@@ -389,10 +390,10 @@ def _refreshed(old: Memory, put: Put) -> Put:
 
 
 def _merge_into(earlier: Put, put: Put) -> Put:
-    """Return ``put``, a Put (a memory to store), so that it also replaces the memories that ``earlier`` would have replaced.
+    """Return ``put``, changed so that it also replaces the memories that ``earlier`` would have replaced.
 
-    ``earlier`` is an earlier Put of the same batch that ``put`` supersedes. ``earlier`` was never stored, so it need not be
-    retired.
+    Both arguments are Puts (memories to store) of the same batch, and ``put`` supersedes ``earlier``. ``earlier`` was
+    never stored, so it need not be retired.
     """
     return replace(put, replaces=tuple(dict.fromkeys((*earlier.replaces, *put.replaces))), reason="changed in the same batch")
 

@@ -122,7 +122,10 @@ def _rest_of_claim(claim: str, new: str, language: str) -> str | None:
 
 
 def _is_listed_again(items: Sequence[str], new: str, language: str) -> bool:
-    """Return True if a new statement contains a list with the same items: "now I run on Monday and Sunday"."""
+    """Return True if a new statement has a list that contains one of these items: "now I run on Monday and Sunday".
+
+    Such a list replaces the whole old list. Return False if the new statement says that something has ended.
+    """
     lists = [found for claim in split_claims(new, language) if (found := list_in(claim, language)) is not None]
     again = any(shared_words(item, other) for item in items for each in lists for other in each.items)
     return again and not any(endings_in(new, language))
