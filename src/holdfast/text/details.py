@@ -100,7 +100,10 @@ def _words(text: str) -> str:
 
 
 def _in_context(text: str, match: re.Match[str], short: str) -> str:
-    """Return a number with the noun next to it: "12 guests", "gate 14". Other details are returned unchanged."""
+    """Return a number with the noun next to it: "12 guests", "gate 14". Other details are returned unchanged.
+
+    ``short`` is the detail as written, and ``match`` shows its position in the text.
+    """
     if not short.isdigit():
         return short
     after = re.match(r"[ -]([^\W\d_]{3,})", text[match.end() : match.end() + 30])

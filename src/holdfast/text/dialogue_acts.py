@@ -176,7 +176,10 @@ _ABOUT_ASKING: Final = regex(
 
 
 def _is_reply(text: str, acts: Sequence[Act]) -> bool:
-    """Return True if a message can be an answer to a question. It must be short and ask nothing, and not be "I don't know"."""
+    """Return True if a message can be an answer to a question. It must be short and ask nothing, and not be "I don't know".
+
+    ``acts`` are the dialogue acts of the message's sentences.
+    """
     if "question" in acts or "request" in acts or len(_WORD.findall(text[:_MAX_CHARACTERS])) > _MAX_REPLY_WORDS:
         return False
     opening = _opening(fold(text))

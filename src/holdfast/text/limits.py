@@ -24,7 +24,10 @@ class Limits:
     """Maximum number of characters of metadata as JSON."""
 
     def check_text(self, text: Any, *, what: str = "text") -> None:
-        """Raise ``TextTooLong`` if a text is too long. Values that are not strings are ignored."""
+        """Raise ``TextTooLong`` if a text is too long. Values that are not strings are ignored.
+
+        The error message names the text with ``what``.
+        """
         if isinstance(text, str) and len(text) > self.max_text:
             raise TextTooLong(
                 translatable(

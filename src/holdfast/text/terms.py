@@ -98,7 +98,7 @@ def _tokens(text: str) -> Iterator[tuple[str, bool]]:
 def _has_symbols(core: str, words: Sequence[str]) -> bool:
     """Return True if a token contains symbols, such as "C++" or "AT&T". Apostrophes do not count: "don't" has no symbols.
 
-    ``words`` are the runs of letters and digits in the token.
+    ``core`` is the token, and ``words`` are the runs of letters and digits in it.
     """
     return (len(words) > 1 or core != words[0]) and core.replace("'", "").replace("’", "") != "".join(words)
 

@@ -284,7 +284,7 @@ class _Merging:
         """Add the change that a line of the file requires, if any. Return the id of the line's memory.
 
         A memory that is still to be created has no id yet. Then return the position of the change that creates the memory.
-        Return None if the line has no memory.
+        Return None if the line has no memory. ``place`` is the position of the line in the file.
         """
         if place in work.found and work.base:
             return self._merged(work, work.base_lines[work.found[place]], line, work.base.topic)

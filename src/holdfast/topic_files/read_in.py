@@ -103,7 +103,8 @@ class FileImport:
         """After pages were renamed, give the new topics to the notes that still have the old topics.
 
         A note is a memory that describes the subject of one conversation. The index lists the notes. ``before`` and ``after``
-        are the states of the pages before and after the merge.
+        are the states of the pages before and after the merge, ``kind`` is the kind of the notes, and ``merged`` is the result
+        of the merge.
         """
         renamed = {before[key].topic: page.topic for key, page in merged.pages.items() if key in before}
         renamed = {

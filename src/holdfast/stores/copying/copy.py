@@ -26,7 +26,7 @@ _BATCH_ROWS = 1000
 
 
 def copy_store(source: Side, target: Side, *, progress: Progress | None = None, batch: int = _BATCH_ROWS) -> CopyReport:
-    """Copy all tenants of a store, resume an interrupted copy, or verify a finished copy.
+    """Copy all tenants of a store to an empty target. An interrupted copy is resumed, and a finished copy is only verified.
 
     Raise ``Conflict`` if the target holds other data. If the report says that source and target differ or that the full-text
     index is incomplete, the target stays marked as unfinished and cannot be opened.

@@ -173,7 +173,7 @@ def _frequencies(connection: PostgresSession, place: TenantPartitions, terms: Se
     """Return each query term with the number of chunks that contain it, rarest term first.
 
     A term can have several spellings: the stems of a word in several languages. A chunk counts once for each spelling that it
-    contains.
+    contains. ``place`` has the tenant and the partitions in which chunks are counted.
     """
     sql = "SELECT term, count(*) FROM postings WHERE tenant = ? AND partition = ANY(?) AND term = ANY(?) GROUP BY term"
     spellings = sorted(frozenset().union(*terms))
@@ -182,7 +182,7 @@ def _frequencies(connection: PostgresSession, place: TenantPartitions, terms: Se
 
 
 def _totals(connection: PostgresSession, place: TenantPartitions) -> tuple[int, int]:
-    """Return the total number of chunks and the total number of terms in the partitions."""
+    """Return the total number of chunks and the total number of terms in the partitions of ``place``."""
     sql = "SELECT sum(units)::bigint, sum(terms)::bigint FROM partitions WHERE tenant = ? AND partition = ANY(?)"
     ((units, terms),) = fetch(connection, sql, place)
     return units or 0, terms or 0
@@ -201,6 +201,10 @@ def _matches(
 
     Candidates are the chunks that contain at least one of the query's rarest terms. The weight of a chunk is the sum of
     ``bm25.rarity`` over the rarest terms that it contains.
+
+    ``place`` has the tenant and the partitions to search. ``known`` has each query term with the number of chunks that contain
+    it, rarest term first. ``totals`` has the number of chunks and the number of terms in the partitions. ``limit`` is the number
+    of results of the search.
     """
     bound = bm25.bound_of(filtered=item_filter.filtered, excluded=0)
     taken = bm25.chosen(known, bound)

@@ -312,8 +312,8 @@ class PostgresTransaction(SQLTransaction):
     ) -> Job | None:
         """Lease the most urgent job that is due or whose lease has expired. Return None if there is no such job.
 
-        A job whose kind is in ``exclusive`` is skipped while another such job of the same scope is leased. To ensure this, only
-        one worker of a tenant leases at a time.
+        The lease ends at ``until``. With ``kinds``, only jobs of these kinds are leased. A job whose kind is in ``exclusive`` is
+        skipped while another such job of the same scope is leased. To ensure this, only one worker of a tenant leases at a time.
         """
         if exclusive:
             self._locks.hold(["leases"])

@@ -93,7 +93,7 @@ def missing(connection: PostgresSession, tenant: str, min_vectors: int) -> Parti
 
 
 def _has(connection: PostgresSession, place: tuple[str, int, int], min_vectors: int) -> bool:
-    """Return True if a partition has at least ``min_vectors`` vectors of a model."""
+    """Return True if a partition has at least ``min_vectors`` vectors of a model. ``place`` is (tenant, partition, model)."""
     some = "SELECT 1 FROM vectors WHERE tenant = ? AND partition = ? AND model = ? LIMIT ?"
     found: int = fetch_value(connection, f"SELECT count(*) FROM ({some}) AS found", (*place, min_vectors))
     return found >= min_vectors

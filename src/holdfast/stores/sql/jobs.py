@@ -37,7 +37,8 @@ class JobWrites:
     ) -> Job | None:
         """Lease the most urgent job that is due or whose lease has expired. Return None if there is no such job.
 
-        A job whose kind is in ``exclusive`` is skipped while another such job of the same scope is leased.
+        The lease ends at ``until``. With ``kinds``, only jobs of these kinds are leased. A job whose kind is in ``exclusive`` is
+        skipped while another such job of the same scope is leased.
         """
         found = next_job(
             self._connection, self.tenant, now=now, until=until, kinds=kinds, exclusive=exclusive, lock=self._free_row_lock

@@ -79,7 +79,7 @@ def ensure(connection: Connection, scope: Scope, space: Space) -> int:
 
 
 def scopes_of(connection: Connection, tenant: str, numbers: Collection[int]) -> dict[int, Scope]:
-    """Return the scope of each partition."""
+    """Return the scope of each partition. ``numbers`` are the numbers of the partitions."""
     wanted = frozenset(numbers)
 
     def read() -> dict[int, Scope]:

@@ -161,7 +161,7 @@ def memory_row(memory: Memory, partition: int) -> tuple[Any, ...]:
 
 
 def to_memory(row: Sequence[Any], scopes: Mapping[int, Scope]) -> Memory:
-    """Convert a row in the order of ``MEMORY_COLUMNS`` to a memory."""
+    """Convert a row in the order of ``MEMORY_COLUMNS`` to a memory. ``scopes`` maps the number of a partition to its scope."""
     memory = _MutableMemory(
         item=row[0], id=row[1], revision=row[2], scope=scopes[row[3]], kind=row[4], text=row[5], key=row[6], topic=row[7],
         importance=row[8], tags=_listed(row[9]), metadata={} if row[10] == "{}" else json.loads(row[10]), origin=row[11], trust=row[12],
@@ -190,7 +190,7 @@ def message_row(message: Message, partition: int) -> tuple[Any, ...]:
 
 
 def to_message(row: Sequence[Any], scopes: Mapping[int, Scope]) -> Message:
-    """Convert a row in the order of ``MESSAGE_COLUMNS`` to a message."""
+    """Convert a row in the order of ``MESSAGE_COLUMNS`` to a message. ``scopes`` maps the number of a partition to its scope."""
     message = _MutableMessage(
         seq=row[0], id=row[1], session=row[2], scope=scopes[row[3]], role=row[4], speaker=row[5], client_id=row[6],
         text=row[7], at=_time(row[8]), origin=row[9], action=row[10], language=row[11], act=row[12],
@@ -269,7 +269,7 @@ def change_row(change: ChangeRecord) -> tuple[Any, ...]:
 
 
 def to_change(row: Sequence[Any], after: Memory | None) -> ChangeRecord:
-    """Convert a row in the order of ``CHANGE_COLUMNS`` to a change, including the revision that the change created."""
+    """Convert a row in the order of ``CHANGE_COLUMNS`` to a change. ``after`` is the revision that the change created, if any."""
     author = Author(actor=row[6], model=row[7], prompt=row[8], job=row[9])
     return ChangeRecord(
         id=row[0], batch=row[1], at=_time(row[2]), action=cast("Any", row[3]), memory=row[4], revision=row[5],

@@ -144,7 +144,10 @@ class IndexCache:
         allowed: "NDArray[np.int64] | None" = None,
         excluded: Collection[int] = (),
     ) -> list[Match]:
-        """Rank the items of the partitions by cosine with the query, and return the best ``limit``."""
+        """Rank the items of the partitions by cosine with the query, and return the best ``limit``.
+
+        Only items in ``allowed`` are returned, or all items if it is None. Items in ``excluded`` are left out.
+        """
         found: list[Match] = []
         current = self._current(connection, tenant, model, list(partitions))
         for partition, index in current.items():

@@ -82,7 +82,8 @@ def search(
 ) -> list[Match]:
     """Rank the items that have a term in common with a query. An item is ranked by its best chunk.
 
-    If the word cache contains all the partitions, it is used instead of the full-text index.
+    If the word cache ``words`` contains all the partitions, it is used instead of the full-text index. Only items in ``allowed``
+    are returned, or all items if it is None. Items in ``excluded`` are left out.
     """
     wanted = query_terms(query, languages) if partitions else []
     if not wanted:
@@ -112,6 +113,9 @@ def _matches(
 
     Candidates are the chunks that contain at least one of the query's rarest terms. The weight of a chunk is the sum of
     ``bm25.rarity`` over the rarest terms that it contains.
+
+    ``known`` has each query term with the number of chunks that contain it, rarest term first. ``bound`` is the maximum number of
+    chunks to read, or None. ``limit`` is the number of results of the search.
     """
     weights: dict[int, float] = {}
     order = "rank" if bm25.is_ranked(known, limit) else "rowid DESC"
@@ -180,8 +184,8 @@ def _frequencies(
 ) -> list[bm25.Counted]:
     """Return each query term with the number of chunks that contain it, rarest term first.
 
-    A term can have several spellings: the stems of a word in several languages. A chunk counts once for each spelling that it
-    contains.
+    ``wanted`` has the spellings of each query term. A term can have several spellings: the stems of a word in several languages.
+    A chunk counts once for each spelling that it contains.
     """
     counts: dict[str, int] = {}
     marked = {spelling: [_prefixed(partition, spelling) for partition in partitions] for each in wanted for spelling in each}

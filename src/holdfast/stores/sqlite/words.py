@@ -158,7 +158,10 @@ def rank(
 
 
 def _weighted(words: Mapping[int, PartitionTerms], wanted: Sequence[frozenset[str]], total: int) -> list[WeightedTerms]:
-    """Return the weight and the postings of each query term, rarest term first."""
+    """Return the weight and the postings of each query term, rarest term first.
+
+    ``wanted`` has the spellings of each query term. ``total`` is the number of chunks in the partitions.
+    """
     found: list[tuple[int, list[tuple[int, list[Postings]]]]] = []
     for spellings in wanted:
         held = [(number, [each.places[one] for one in spellings if one in each.places]) for number, each in words.items()]
@@ -230,7 +233,10 @@ def _score_arrays(
 
 
 def _scores(words: PartitionTerms, terms: "Sequence[tuple[float, list[Postings]]]", average: float) -> "NDArray[np.float64]":
-    """Return the score of every chunk. It is 0 if the chunk contains none of the terms."""
+    """Return the score of every chunk. It is 0 if the chunk contains none of the terms.
+
+    ``average`` is the average number of terms in a chunk.
+    """
     lengths = np.frombuffer(words.lengths, dtype=np.uint32)
     scores = np.zeros(len(lengths))
     for share, postings in terms:

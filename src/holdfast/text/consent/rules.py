@@ -278,7 +278,11 @@ def _only_announces(folded: str) -> bool:
 
 
 def _has_content(folded: str, tells: Callable[[str], bool]) -> bool:
-    """Return True if a message says more than the wish to stay off the record."""
+    """Return True if a message says more than the wish to stay off the record.
+
+    ``folded`` is the message in lower case, without accents. ``tells`` is called with parts of the message. It returns True if a
+    part states something that should stay off the record.
+    """
     spans = [
         match.span()
         for book in _patterns()

@@ -67,7 +67,8 @@ def _has_values(value: Any) -> bool:
 def _fit(value: Any, schema: Schema, where: str) -> _Fit:
     """Fit a value to one of the schema's types. Types that accept the value unchanged are tried first.
 
-    For the other types, the value is converted if that is safe.
+    For the other types, the value is converted if that is safe. Raise ``_Unfit`` if no type fits. ``where`` is the path of the
+    value in the data, for the error message.
     """
     types = _types(schema)
     if not types:
@@ -91,7 +92,10 @@ def _types(schema: Schema) -> tuple[str, ...]:
 
 
 def _match_enum(value: Any, schema: Schema, where: str) -> Any:
-    """Return the enum value that equals the given value. Upper and lower case and surrounding spaces do not matter."""
+    """Return the enum value that equals the given value. Upper and lower case and surrounding spaces do not matter.
+
+    If the schema has no enum, return the value. Raise ``_Unfit`` if no enum value is equal.
+    """
     if "enum" not in schema:
         return value
     for allowed in schema["enum"]:
@@ -142,10 +146,10 @@ def _inside(where: str, name: str) -> str:
 
 
 def _as_object(value: Any, schema: Schema, where: str) -> Mapping[str, Any]:
-    """Return the value as a mapping.
+    """Return the value as a mapping. Raise ``_Unfit`` if that is not possible.
 
-    The value may also be a JSON string, or a list with one mapping. If exactly one property of the schema is an array, the
-    value may be that array itself.
+    A JSON string is parsed, and a list with one mapping becomes this mapping. Any other list becomes a property if exactly one
+    property of the schema is an array.
     """
     if isinstance(value, str):
         value = _parse_if_json(value)
@@ -184,9 +188,10 @@ def _fit_array(value: Any, schema: Schema, where: str) -> _Fit:
 
 
 def _as_array(value: Any, rule: Schema, where: str) -> list[Any]:
-    """Return the value as a list. A JSON string is parsed, an object with one list becomes that list, and None an empty list.
+    """Return the value as a list. Raise ``_Unfit`` if that is not possible. ``rule`` is the schema of the items.
 
-    Any other value that is valid as an item becomes a list with one item.
+    None becomes an empty list, and a JSON string with a list is parsed. A value that is valid as an item becomes a list with one
+    item. An object that is not valid as an item, but contains exactly one list, becomes that list.
     """
     if isinstance(value, list):
         return value

@@ -91,7 +91,11 @@ class QueuedIndex:
         allowed: "NDArray[np.int64] | None" = None,
         excluded: Collection[int] = (),
     ) -> list[Match]:
-        """Rank the items of the given partitions by their cosine with the query."""
+        """Rank the items of the partitions by cosine with the query, and return the best ``limit``.
+
+        Only items in ``allowed`` are returned, or all items if it is None. Items in ``excluded`` are left out. If the external
+        index cannot be used, the search runs in memory.
+        """
         found = None
         if partitions and self._is_usable():
             try:

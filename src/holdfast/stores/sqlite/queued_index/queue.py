@@ -106,7 +106,8 @@ def start_batch(connection: apsw.Connection, tenant: str, build: Build, mark: st
 def finish_batch(connection: apsw.Connection, tenant: str, build: Build, changes: Iterable[VectorChange], mark: str) -> None:
     """Record that a batch was applied, and remove its changes from the queue. Needs a write transaction.
 
-    If a vector changed again in the meantime, its newer change stays queued.
+    ``mark`` is the random id of the batch. If a vector changed again in the meantime, its newer change stays queued. If a new
+    build was started in the meantime, all changes stay queued.
     """
     connection.execute(
         "UPDATE indexes SET mark = ?, next = '' WHERE tenant = ? AND model = ? AND build = ?",
