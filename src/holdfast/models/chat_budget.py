@@ -111,8 +111,8 @@ class Presence:
     """Keeps track of whether a chat model answers, and pauses its use after failures.
 
     There are two pauses. After a slow failure, no call is made for a while, so that a model that does not answer cannot delay
-    every job. After any failure, ``redo`` jobs are postponed for a while. A ``redo`` job digests messages again with the
-    model, after rules did because the model failed.
+    every job. After any failure, ``redo`` jobs are postponed for a while. A ``redo`` job uses the model to digest messages
+    again that rules digested because the model had failed.
     """
 
     def __init__(self) -> None:

@@ -221,7 +221,7 @@ class Transaction(Reads, Protocol):
         """Remove the remaining rows of a user, app or agent, after its memories and messages have been removed.
 
         ``owner`` maps ``user``, ``app`` or ``agent`` to a name. The remaining rows are jobs, partitions, traces, the record
-        of the user or app, and the access keys bound to the owner. A key contains the owner's name and no longer opens
-        anything. Therefore even the keys that another tenant stores are removed.
+        of the user or app, and the access keys bound to the owner. These keys no longer open anything, but they contain the
+        owner's name. Therefore they are removed even if another tenant stores them.
         """
         ...

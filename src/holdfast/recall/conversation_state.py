@@ -19,7 +19,7 @@ No memories are extracted from this message and the messages before it.
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConversationState:
-    """State of a conversation between two turns."""
+    """The state of a conversation that is kept from one turn to the next."""
 
     topic: str | None = None
     recalled_ids: tuple[str, ...] = ()

@@ -21,7 +21,7 @@ _MAX_UNFLUSHED = 100
 
 
 class Uses:
-    """The uses of memories that are not written to the store yet."""
+    """Records when memories are used, until the times are written to the store."""
 
     def __init__(self, store: Store, preset: Preset, clock: Clock) -> None:
         self._store = store
@@ -92,6 +92,6 @@ class Uses:
                     tx.set_session(with_state(session, **{SHOWN: True}))
 
     def discard(self) -> None:
-        """Discard the uses of memories that are not written to the store yet."""
+        """Discard the recorded uses that are not written to the store yet."""
         with self._lock:
             self._used.clear()

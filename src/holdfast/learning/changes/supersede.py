@@ -199,10 +199,11 @@ def same_subject(old: Slot, new: Slot) -> bool:
 
 
 def _same_attribute(old: Slot, new: Slot) -> bool:
-    """Return True if the new slot has the same attribute as the old slot, or an attribute that includes it.
+    """Return True if the new slot is about the same attribute as the old slot.
 
-    A new opinion of coffee includes an old opinion of coffee at night. A move changes both the town and the dwelling. A
-    statement that moves an appointment can name the appointment more briefly or more fully than the old statement.
+    The names of the attributes can differ in three cases. A new opinion of coffee also covers an old opinion of coffee at
+    night. A move changes both the town and the dwelling. A statement that moves an appointment can name the appointment more
+    briefly or more fully than the old statement.
     """
     if old.attribute == new.attribute or old.attribute.split(" / ")[0] == new.attribute:
         return True

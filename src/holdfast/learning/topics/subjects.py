@@ -50,11 +50,13 @@ def subject_scores(
 ) -> list[float]:
     """Return a score for each topic: how much more similar a message is to the topic than to everyday subjects.
 
-    ``vector`` is the vector of the message. ``centroids`` and ``names`` have one row per topic: the mean vector of its
-    contents, and the vector of its name. The score is the sum of the message's cosines with these two, minus twice its
-    average cosine with the everyday ``subjects``, divided by ``span`` (the embedder's calibration span). A topic that is
-    not well ahead of every everyday subject scores 0. The subject nearest to the topic's name is ignored, because it may be
-    the topic itself.
+    The score is ``(cosine with centroid + cosine with name - 2 * average) / span``. The cosines are those of ``vector``, the
+    vector of the message. ``centroids`` and ``names`` have one row per topic: the mean vector of the topic's contents, and
+    the vector of its name. ``average`` is the message's average cosine with the everyday ``subjects``, and ``span`` is the
+    embedder's calibration span.
+
+    A topic that is not well ahead of every everyday subject scores 0. The subject nearest to the topic's name is ignored,
+    because it may be the topic itself.
     """
     query = unit(vector)
     leads = subjects @ query

@@ -14,7 +14,7 @@ _DEEPER: Final = 16
 
 
 class Previews(Protocol):
-    """An object that can build a context block only to explain it. The block is neither stored nor returned."""
+    """An object that builds a context block in order to explain it. The block itself is neither stored nor returned."""
 
     def preview(self, reader: Scope, query: str, *, max_tokens: int | None = None, depth: int = 1) -> tuple[Trace, SearchLog]:
         """Return the trace of a context block, and the search log."""
