@@ -89,7 +89,7 @@ class HoldfastStorage:
         self._store(records)
 
     def update(self, record: MemoryRecord) -> None:
-        """Replace the record with the same id. The new record may be in another scope."""
+        """Replace the record with the same id. The new record can be in another scope."""
         self._check_dimensions([record.embedding])
         self._store([record])
 
@@ -336,7 +336,7 @@ class _GivenVectors:
         return self._dimensions
 
     def forget(self) -> None:
-        """Drop all vectors kept in memory, so that later vectors may have another length."""
+        """Drop all vectors kept in memory, so that later vectors can have another length."""
         self._kept.clear()
         self._dimensions = 0
 

@@ -138,10 +138,10 @@ class FolderFiles(MemoryFiles):
         return dict(json.loads(found[0].text)) if found else {}
 
     def _keep_state(self, known: dict[str, str]) -> None:
-        """Record the hashes of the files that are equal on disk and in the memory.
+        """Record the state after a synchronization: for each file that is equal on disk and in the memory, its hashes.
 
-        The record has no owner, so it stays when the owner's data is erased. It contains only hashes, no file names or
-        texts.
+        ``known`` is the previous record. A file that is not equal keeps its hashes from there. The record has no owner,
+        so it stays when the owner's data is erased. It contains only hashes, no file names or texts.
         """
         state = {}
         on_disk = self._read_folder()
@@ -170,7 +170,7 @@ class FolderFiles(MemoryFiles):
         return found
 
     def _write(self, parts: Parts, text: str | None) -> None:
-        """Write a file to disk atomically, or delete it if ``text`` is None. Only the user may read the file."""
+        """Write a file to disk atomically, or delete it if ``text`` is None. Only the user can read the file."""
         path = self.place("/".join([ROOT, *parts]))
         if text is None:
             path.unlink(missing_ok=True)
@@ -202,7 +202,7 @@ def _unchanged(text: str | None, known: str | None) -> bool:
 
 
 def _make_folders(folder: Path) -> None:
-    """Create a folder and its missing parents. Only the user may open them, whatever the umask is."""
+    """Create a folder and its missing parents. Only the user can open them, whatever the umask is."""
     missing = []
     while not folder.exists():
         missing.append(folder)

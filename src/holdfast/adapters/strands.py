@@ -140,7 +140,7 @@ class HoldfastMemoryStore:
         return [message.id for message in stored]
 
     def _message_id(self, numbers: Sequence[int] | None, place: int, text: str) -> str | None:
-        """Return an id for a message that stays the same when Strands sends the message again.
+        """Return an id for a message. If Strands sends the message again, it gets the same id.
 
         ``numbers`` are the numbers that Strands gave to the messages of a batch, and ``place`` is the position of the
         message in the batch. Return None if Strands gave no numbers.

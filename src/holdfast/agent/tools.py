@@ -132,7 +132,7 @@ class MemoryTools:
         self.definitions = memory_tools(memory.preset, names=names, language=language)
 
     def call(self, name: str, arguments: Mapping[str, Any] | str) -> ToolResult:
-        """Run a tool by name. ``arguments`` may be the JSON text that the model wrote."""
+        """Run a tool by name. ``arguments`` can also be the JSON text that the model wrote."""
         if isinstance(arguments, str):
             try:
                 arguments = json.loads(arguments or "{}")

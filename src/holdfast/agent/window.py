@@ -77,7 +77,7 @@ def window_for(messages: Sequence[Message], *, limit: int) -> Window:
 
 
 def read_window(services: Services, session: Session, new: Message) -> Window:
-    """Return the window of a session that ends with the message ``new``. The preset sets the size of the window.
+    """Return the last turns of a session, up to and including the message ``new``. The preset sets the number of turns.
 
     If ``new`` repeats a message that is already stored, the messages after the stored one are left out.
     """

@@ -154,7 +154,7 @@ class Condenser:
         return tx.add_job(new_job(kind, payload, effect=effect, now=self._clock.now()))
 
     def unsummarized(self, reads: Reads, scope: Scope) -> list[Message]:
-        """Return the messages of all sessions in a scope that no summary covers yet, oldest first.
+        """Return the messages that no summary covers yet, oldest first. They come from all sessions in the scope.
 
         Imported messages that were excluded from learning are left out.
         """

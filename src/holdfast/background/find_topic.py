@@ -162,9 +162,9 @@ class TopicFinder:
     def note(self, writer: Writer, note: Put, made: Sequence[Memory]) -> None:
         """Store a note that records a conversation's topic.
 
-        ``made`` contains the memories extracted from the conversation. Those of the kind that topic pages consist of
-        become the sources of the note. If there are none, the sources are the conversation's messages. If there are now
-        more notes than the preset allows, the oldest notes expire.
+        ``made`` contains the memories extracted from the conversation. Those whose kind can be on topic pages become
+        the sources of the note. If there are none, the sources are the conversation's messages. If there are now more
+        notes than the preset allows, the oldest notes expire.
         """
         rules = self._preset.topics
         if rules is None:

@@ -164,7 +164,10 @@ class Housekeeping:
         return lasts
 
     def _expire_stored_responses(self, now: datetime) -> None:
-        """Remove the responses stored for idempotency keys (repeated requests) whose retention is over."""
+        """Remove the stored responses that are past their retention.
+
+        A response is stored if the request has an idempotency key. A repeated request then gets the same response.
+        """
         if self._store.has_stored_responses(before=now - RETENTION):
             with self._store.write() as tx:
                 tx.remove_stored_responses(before=now - RETENTION)
@@ -321,6 +324,7 @@ def _queue(*, waiting: int, dead: int, redos: int, chat: str | None) -> str:
 def _is_due(time: datetime, now: datetime, interval: timedelta) -> bool:
     """Return True if a task is due. ``time`` is the time of its next run.
 
-    The task is also due if that time is more than one interval away. This happens only if the clock was set back.
+    The task is also due if ``time`` is more than one interval in the future. This happens only if the clock was set
+    back.
     """
     return now >= time or time - now > interval

@@ -36,7 +36,7 @@ class JobThreads:
         self._stopping = False
 
     def step(self) -> bool:
-        """Start another thread if there may be a job for it. Then wait briefly until a job finishes.
+        """Start another thread if there is possibly a job for it. Then wait briefly until a job finishes.
 
         Return True if a job finished or is still running.
         """

@@ -105,7 +105,7 @@ def _with(function: Function, *groups: tuple[Callable[[Function], Function], ...
 
 
 def common_options(function: Function) -> Function:
-    """Add every shared option to a group, so that the options may precede a command."""
+    """Add every shared option to a group, so that the options can precede a command."""
     return _with(function, _SCOPE, _STORE, _OUTPUT)
 
 
@@ -140,7 +140,7 @@ def with_flags(
 def _refuse_others(given: Mapping[str, Any]) -> None:
     """Raise a usage error for an option that was given before the command's name and that the command does not have.
 
-    Otherwise the option would be ignored.
+    Without this check, the option would be ignored.
     """
     context = click.get_current_context()
     if context.invoked_subcommand is not None:  # the subcommand checks

@@ -66,7 +66,10 @@ def explain_settings(settings: Settings, preset: Preset) -> Sequence[ExplainedSe
 
 
 def _sources() -> list[_Given]:
-    """Return the settings in the environment and in the settings file. If one of them is invalid, return an empty list."""
+    """Return the settings from the environment and those from the settings file.
+
+    If a setting is invalid, log a warning and return an empty list.
+    """
     names, path = variables(), _settings_file()
     defined = environment.defined_variables(names.values())
     given: list[tuple[Origin, Mapping[str, Any], str | None]] = [

@@ -79,9 +79,9 @@ class JobEntry:
     """A job, with the ids of the messages that it refers to.
 
     The store refers to a message by its sequence number, which differs between stores. An export therefore has the id.
-    ``places`` maps the name of each field of ``Job.payload`` that holds such a number to the message's id. ``place`` is the
-    id of the message whose number is at the end of ``Job.effect``, as in ``digest:SESSION:NUMBER``. It is None if there is no
-    number.
+    If a field of ``Job.payload`` holds such a number, ``places`` has the message's id under the name of the field.
+    ``place`` is the id of the message whose number is at the end of ``Job.effect``, as in ``digest:SESSION:NUMBER``.
+    ``place`` is None if there is no number.
     """
 
     job: Job

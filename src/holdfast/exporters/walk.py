@@ -163,7 +163,7 @@ class Walk:
     def _message_before(self, seq: int, *, session: str | None = None, scope: Scope | None = None) -> str | None:
         """Return the id of the newest message whose sequence number is at most ``seq``. Return None if there is none.
 
-        The message with exactly this number may have been removed.
+        The message with exactly this number has possibly been removed.
         """
         found = self._store.messages(MessageFilter(session=session, exactly=scope, up_to_seq=seq, newest=1)) if seq else []
         return found[0].id if found else None

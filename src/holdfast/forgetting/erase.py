@@ -320,9 +320,9 @@ def remove_traces(tx: Transaction, target: Mapping[str, str], targets: ErasureTa
 def mark_erased(tx: Transaction, *, rewrite: bool = True) -> None:
     """Record that erased bytes must still be overwritten, and that caches must be cleared.
 
-    The record is written in the transaction that removes the rows. So the bytes are overwritten later even if the process is
-    killed now. ``rewrite`` is True if the store's files must be rewritten for this. If it is False, it is enough to empty the
-    store's write-ahead log.
+    The record is written in the transaction that removes the rows. So the bytes are overwritten later even if the
+    process is killed now. ``rewrite`` is True if overwriting them requires that the store's files are rewritten. If
+    ``rewrite`` is False, emptying the store's write-ahead log is enough.
     """
     if rewrite or tx.setting(SCRUB) != "pending":
         tx.set_setting(SCRUB, "pending" if rewrite else "log")

@@ -18,7 +18,7 @@ _NEEDLE_CHARACTERS = 48
 
 @dataclass(frozen=True, slots=True)
 class PendingScan:
-    """A scan of the files that is still to be done, in order to complete a pending receipt."""
+    """A scan that is still to be done. It searches the files for erased data, to complete a pending receipt."""
 
     needles: Sequence[bytes]
     """Byte strings from the erased data. The files must not contain them."""

@@ -133,7 +133,7 @@ def _receipt(id: str, value: Mapping[str, Any]) -> Receipt:
 
 
 class Registry:
-    """The file next to a store that lists the store's copies and tombstones. A store on a server has no such file."""
+    """A file next to a store. It lists the copies of the store and the tombstones. A store on a server has no such file."""
 
     def __init__(self, location: str) -> None:
         self.path = None if "://" in location else Path(f"{location}.registry.jsonl")

@@ -31,7 +31,7 @@ def apply_tombstones(store: Store, preset: Preset, stones: Iterable[Tombstone], 
 
 
 def _targets(store: Store, stone: Tombstone) -> Iterator[tuple[Mapping[str, str], Scope | None]]:
-    """Yield the erasure targets in a store that a tombstone identifies. A target that is a session comes with its scope."""
+    """Yield the data in a store that a tombstone identifies, as erasure targets. A session comes with its scope."""
     if stone.is_exact:
         yield {stone.kinds[0]: stone.mark}, None
         return

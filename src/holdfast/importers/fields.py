@@ -31,7 +31,7 @@ class Fields:
         return InvalidInput(translatable("import.at", "{place}: {problem}", place=self.place, problem=problem))
 
     def text(self, name: str) -> str:
-        """Return the text in a required field. It may be empty."""
+        """Return the text in a required field. The text can be empty."""
         value = self.values.get(name)
         if not isinstance(value, str):
             raise self.fail(translatable("field.text", "{name!r} must be text, not {found}.", name=name, found=_name_of(value)))

@@ -20,7 +20,7 @@ from holdfast.types.translatable import translatable
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """Options of an import that some formats use."""
+    """Import options that only some formats use."""
 
     tenant: str
     collection: str = "memories"

@@ -86,7 +86,7 @@ SkipReason: TypeAlias = Literal["template"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SkippedFile:
-    """A file of a folder that was not imported."""
+    """A file that was not imported, although its folder was."""
 
     file: str
     """Path of the file in the folder."""

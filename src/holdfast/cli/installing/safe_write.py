@@ -32,7 +32,10 @@ def replace_file(path: Path, content: bytes) -> Path | None:
 
 
 def _backed_up(path: Path, target: Path) -> Path:
-    """Copy a file to an unused name in the same folder and return that path."""
+    """Back up a file in the folder of ``path``, under an unused name. Return the path of the backup.
+
+    ``target`` is the file to copy. It differs from ``path`` if ``path`` is a symbolic link.
+    """
     now = f"{datetime.now(UTC):%Y%m%d-%H%M%S}"
     names = (f"{path.name}.{now}{f'-{number}' if number else ''}.bak" for number in count())
     backup = next(free for free in map(path.with_name, names) if not free.exists())

@@ -105,7 +105,7 @@ class TenantWorker:
         return steps
 
     def _wait(self, until: float) -> list[str]:
-        """Wait for new jobs and return the tenants that may have new jobs. Return an empty list when the next poll is due.
+        """Wait for new jobs and return the tenants that possibly have new jobs. Return an empty list when the next poll is due.
 
         If the store does not send job notifications, wait one second and return all tenants.
         """

@@ -69,7 +69,7 @@ def _items(path: Path, wanted: str) -> Iterator[Fields]:
 def _is_part(item: Mapping[str, Any], wanted: str) -> bool:
     """Return True if an object belongs to the part ``wanted`` of an export, such as ``projects``.
 
-    The fields of the object decide, because a file that is imported alone may have any name.
+    The fields of the object decide, because a file that is imported alone can have any name.
     """
     if any(name in item for name in _MEMORY_FIELDS):
         return wanted == "memories"
@@ -109,7 +109,7 @@ def _conversation(talk: Fields) -> Iterator[Record]:
 
 
 def _branch(messages: Sequence[Fields]) -> list[Fields]:
-    """Return the branch of the conversation that ends in the last message.
+    """Return the messages of one branch of a conversation: the branch that ends in the last message.
 
     If no message names its parent message, return all messages.
     """

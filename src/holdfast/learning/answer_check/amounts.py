@@ -189,7 +189,7 @@ def _is_counted(number: str, numbers: set[str], said: Sequence[Said]) -> bool:
 
 
 def _other_half(time: str) -> str:
-    """Return a time shifted by 12 hours, such as "15:00" for "3:00". A source may state a time without "am" or "pm"."""
+    """Return a time shifted by 12 hours, such as "15:00" for "3:00". A source can state a time without "am" or "pm"."""
     hour, minute = map(int, time.split(":"))
     return f"{hour - 12}:{minute:02}" if hour > 12 else f"{hour + 12}:{minute:02}"
 

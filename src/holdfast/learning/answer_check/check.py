@@ -320,9 +320,9 @@ def _is_denied_of_user(content: Sequence[Word], evidence: Evidence) -> bool:
 
 
 def _may_be_same(one: frozenset[Owner], other: frozenset[Owner]) -> bool:
-    """Return True if two words may be about the same person. Each argument is the set of people that one word is about.
+    """Return True if two words can be about the same person. Each argument is the set of people that one word is about.
 
-    An empty set means that the person is unknown and may be anyone.
+    An empty set means that the person is unknown and can be anyone.
     """
     if not one or not other:
         return True

@@ -220,7 +220,7 @@ class ClaimComparer:
 
 
 def common_words(old: str, new: str) -> int:
-    """Return how many words of an old claim also occur in a new claim. A word may have another ending: "vegan" and "vegana"."""
+    """Return how many words of an old claim also occur in a new claim. A word can have another ending: "vegan" and "vegana"."""
     return len(shared_words(old, new))
 
 

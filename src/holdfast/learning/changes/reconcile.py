@@ -53,7 +53,7 @@ _CORRECTION_WINDOW: Final = timedelta(hours=2)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Neighbor:
-    """An existing memory of the same scope that may be about the same thing as a new memory."""
+    """An existing memory of the same scope. It is possibly about the same thing as a new memory."""
 
     memory: Memory
     cosine: float | None = None
@@ -106,7 +106,7 @@ def reconcile(
 ) -> list[Put]:
     """Decide how new Puts (memories to store) relate to known memories, and return the resulting Puts, in order.
 
-    ``related`` contains, for each Put, the known memories that may be about the same thing. If the rules find no change,
+    ``related`` contains, for each Put, the known memories that are possibly about the same thing. If the rules find no change,
     the sentence reader compares the claims. Without a reader, only the rules decide. ``said`` maps message ids to texts, so
     that the reader can also compare the whole message that a Put comes from.
     """
@@ -233,7 +233,7 @@ class _Batch:
     def _superseding(self, put: Put, found: Sequence[Neighbor], same: Neighbor | None) -> Put:
         """Return the Put (a memory to store) with ``replaces`` set to the memories that the Put supersedes.
 
-        ``found`` are the known memories that may be about the same thing. ``same`` is the one that the Put repeats, if any;
+        ``found`` are the known memories that are possibly about the same thing. ``same`` is the one that the Put repeats, if any;
         the Put replaces it, too. Clauses of the replaced memories that are still true are added to the batch as separate
         Puts.
         """

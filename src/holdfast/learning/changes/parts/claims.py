@@ -147,11 +147,11 @@ def _coordinated(sentence: str, language: str) -> list[str]:
 
 
 def _with_person(clause: str, subject: str, before: str, language: str) -> str | None:
-    """Return a clause in which the person is named: "he's 84" becomes "My dad, he's 84".
+    """Return a clause that begins with a pronoun, with the person named: "he's 84" becomes "My dad, he's 84".
 
-    A clause that does not begin with a pronoun is returned unchanged. Otherwise the person is ``subject``, the subject of the
-    sentence. If ``subject`` is empty, "I" or "we", the person is the last name in ``before``, the previous clause. Return
-    None if no person is found.
+    Normally, the person is ``subject``, the subject of the sentence. If ``subject`` is empty, "I" or "we", the person
+    is the last name in ``before``, the previous clause. Return None if no person is found. A clause that does not begin
+    with a pronoun is returned unchanged.
     """
     if not re.match(rf"{_PRONOUN[language]}\b", clause, re.IGNORECASE):
         return clause

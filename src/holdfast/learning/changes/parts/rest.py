@@ -89,7 +89,7 @@ def is_changed(text: str, new: str, language: str) -> bool:
 
 
 def _retired(text: str, new: str, language: str) -> list[tuple[Slot, Slot]]:
-    """Return the slots of a text that a new statement makes outdated, each with the new slot."""
+    """Return those slots of a text that a new statement makes outdated. Each is paired with the new slot."""
     after = slots_of(new, language=language)
     return [(slot, change) for slot in slots_of(text, language=language) for change in after if retires(slot, change)]
 
@@ -134,7 +134,11 @@ def _is_listed_again(items: Sequence[str], new: str, language: str) -> bool:
 def _changed_segments(
     segments: Sequence[Segment], retired: Sequence[tuple[Slot, Slot]], new: str, language: str
 ) -> list[Segment]:
-    """Return the phrases of a clause that a new statement changes."""
+    """Return those phrases of a clause that a new statement changes.
+
+    ``segments`` are all phrases of the clause. ``retired`` are the slots that the new statement makes outdated, each
+    with the new slot.
+    """
     added = segments[1:]
     values = {token for slot, _ in retired for token in folded(slot.value).split() if len(token) >= _MIN_TOKEN}
     dated = any(slot.attribute.startswith("when ") for slot, _ in retired)
@@ -165,7 +169,7 @@ def _named(segments: Sequence[Segment], new: str, language: str) -> list[Segment
 
 
 def _parallel(segments: Sequence[Segment], new: str, language: str) -> list[Segment]:
-    """Return the phrases of a clause that a new statement replaces with another value, such as another place or time."""
+    """Return those phrases of a clause for which a new statement gives another value, such as another place or time."""
     others = [each for claim in split_claims(new, language) for each in segments_of(claim, language)[1:]]
     found = []
     for each in segments[1:]:
