@@ -13,6 +13,8 @@ from tokens import NewToken, tokenizer
 from torch import Tensor, nn
 
 HEADS = 12
+POSITIONS = 512
+"""Number of positions that an encoder has a vector for."""
 EPSILON = 1e-12
 MATRIX_TOP = 64
 """Largest value of a quantized weight. With larger values, x86 processors without VNNI overflow when they add up products."""
@@ -93,7 +95,7 @@ def _attend(q: Tensor, k: Tensor, v: Tensor, mask: Tensor) -> Tensor:
 class Encoder(nn.Module):
     """Turns token ids into one unit vector per text: the state of the first token."""
 
-    def __init__(self, *, tokens: int, layers: int, width: int = 384, inner: int = 1536, positions: int = 512) -> None:
+    def __init__(self, *, tokens: int, layers: int, width: int = 384, inner: int = 1536, positions: int = POSITIONS) -> None:
         super().__init__()
         self.words = nn.Embedding(tokens, width)
         self.positions = nn.Embedding(positions, width)

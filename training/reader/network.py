@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import torch
-from model import Dense, Encoder, Weights
+from model import POSITIONS, Dense, Encoder, Weights
 from torch import Tensor, nn
 
 from reader.schema import columns
@@ -63,6 +63,20 @@ def start(weights: Weights, vocabulary: Sequence[str], layers: Sequence[int]) ->
     words = tensors["words.weight"].copy()
     words[vocabulary.index("[MASK]")] = words[vocabulary.index("[CLS]")]
     return Weights(tensors={**tensors, "words.weight": words})
+
+
+def continued(weights: Weights) -> tuple[Weights, dict[str, np.ndarray]]:
+    """Return the layers and the heads of an exported reader, to train them further.
+
+    The exported reader has as many positions as it needs; the missing ones are added as zeros and never used.
+    """
+    trunk = {name: value for name, value in weights.tensors.items() if name.split(".")[0] not in ("answers", "span")}
+    heads = {name: value for name, value in weights.tensors.items() if name not in trunk}
+    positions = trunk["positions.weight"]
+    trunk["positions.weight"] = np.pad(positions, ((0, POSITIONS - len(positions)), (0, 0)))
+    return Weights(tensors=trunk), {
+        name: np.ascontiguousarray(value.T if name.endswith("weight") else value) for name, value in heads.items()
+    }
 
 
 def prune(weights: Weights, vocabulary: Sequence[str], used: set[str], size: int) -> tuple[Weights, list[str]]:

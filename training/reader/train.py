@@ -31,7 +31,7 @@ from reader import baseline
 from reader.examples import Example, read
 from reader.fit import Anchor, Fit, Plan
 from reader.inputs import MAX_FIRST, MAX_TEXT, encode
-from reader.network import Reader, prune, start
+from reader.network import Reader, continued, prune, start
 from reader.report import Report, line, spread
 from reader.schema import HEADS, columns
 
@@ -68,10 +68,7 @@ class Run:
         if options.limit:
             self.examples = self.examples[:: max(1, len(self.examples) // options.limit)]
         self.train = [example for example in self.examples if example.split == "train"]
-        self.embedder, self.vocabulary = dequantize(options.trunk), read_vocabulary(options.vocabulary)
-        self.old_tokenizer = tokenizer(self.vocabulary)
-        self.weights = start(self.embedder, self.vocabulary, options.layers)
-        self.weights, kept = prune(self.weights, self.vocabulary, self._used(), options.tokens)
+        kept = self._start()
         self.tokenizer = tokenizer(kept)
         (options.out / "vocab.txt").write_text("\n".join(kept) + "\n", encoding="utf-8")
         self.inputs = encode(self.tokenizer, self.examples)
@@ -82,6 +79,18 @@ class Run:
     def say(self, text: str) -> None:
         """Print a line with the time."""
         print(f"[{time.monotonic() - self.start:5.0f} s] {text}", flush=True)
+
+    def _start(self) -> list[str]:
+        """Read the initial weights, from the embedder or from an earlier reader. Return the vocabulary."""
+        options = self.options
+        if options.reader:
+            self.weights, self.heads = continued(dequantize(options.reader / "model.onnx"))
+            return read_vocabulary(options.reader / "vocab.txt")
+        self.embedder, self.vocabulary = dequantize(options.trunk), read_vocabulary(options.vocabulary)
+        self.old_tokenizer = tokenizer(self.vocabulary)
+        self.weights, self.heads = start(self.embedder, self.vocabulary, options.layers), {}
+        self.weights, kept = prune(self.weights, self.vocabulary, self._used(), options.tokens)
+        return kept
 
     def _used(self) -> set[str]:
         """Return the set of tokens that occur in the training text."""
@@ -112,6 +121,8 @@ class Run:
     def readers(self) -> None:
         """Train one reader per seed, all at the same time, and measure each and the mean of their weights."""
         seeds = self.options.seeds
+        if self.options.reader:
+            self.measure("start", self._reader(0, 0).predict(self.inputs))
         with ProcessPoolExecutor(len(seeds), multiprocessing.get_context("spawn")) as pool:
             for seed, (history, weights) in zip(seeds, pool.map(_train, [self.options] * len(seeds), seeds), strict=True):
                 name = f"seed {seed}"
@@ -137,6 +148,7 @@ class Run:
         """Return an untrained reader. All runs start with the same weights, so that their weights can be averaged."""
         torch.manual_seed(heads)
         reader = Reader(self.weights.encoder(), self.options.dropout)
+        reader.load_state_dict({name: torch.from_numpy(value) for name, value in self.heads.items()}, strict=False)
         torch.manual_seed(seed)
         return Fit(reader, self.tokenizer, self.device, seed)
 
@@ -245,6 +257,7 @@ def _options() -> argparse.Namespace:
     add("--labels", type=Path, default=HERE / "labels")
     add("--texts", type=Path, default=HERE / "bundle" / "texts.jsonl.xz", help="made by restore_text.py")
     add("--trunk", type=Path, default=EMBEDDER / "model.onnx", help="int8 ONNX file to start from")
+    add("--reader", type=Path, help="folder of an earlier reader to start from, with its vocabulary; needs --no-baseline")
     add("--vocabulary", type=Path, default=EMBEDDER / "vocab.txt")
     add("--out", type=Path, default=Path(os.environ.get("OUT", HERE / "bundle" / "out")))
     add("--seeds", type=numbers, default=[1, 2, 3, 4, 5, 6])
