@@ -97,6 +97,11 @@ def belongs_to_user(
     return first_person or (key is not None and _personal_keys().fullmatch(fold(key)) is not None)
 
 
+def starts_with_project(text: str) -> bool:
+    """Return True if a statement begins by naming the project or a part of it, such as "this repo uses Bazel"."""
+    return _words(detect_language(text) or "").project.match(" ".join(fold(text).split())) is not None
+
+
 def _read(text: str, reader: SentenceReader | None) -> Reading | None:
     """Analyze a text with the sentence reader and return the result.
 

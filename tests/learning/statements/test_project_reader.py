@@ -47,3 +47,13 @@ def test_the_state_of_the_moment_is_not_kept(memory: Engine, text: str) -> None:
 
 def test_a_fact_about_a_thing_is_left_out_of_personal_talk(memory: Engine) -> None:
     assert _learned(memory, "The frontend is written in Svelte.", project=False) == []
+
+
+@pytest.mark.parametrize(
+    ("about_user", "about_project"),
+    [("My sister has cancer.", "This repo uses Bazel 8 for builds."), ("Vivo en Salta.", "Este proyecto usa Go 1.24.")],
+)
+def test_what_the_user_says_about_themselves_is_no_part_of_a_fact_about_the_project(
+    memory: Engine, about_user: str, about_project: str
+) -> None:
+    assert sorted(_learned(memory, f"{about_user} {about_project}", project=True)) == sorted([about_user, about_project])

@@ -52,3 +52,11 @@ class ProjectReader:
         Return the probabilities that the new statement leaves the old one valid, repeats it, or makes it outdated.
         """
         return self.inner.compare(old, new)
+
+
+def in_project(reader: SentenceReader) -> bool:
+    """Return True if a sentence reader is a :class:`ProjectReader` or wraps one."""
+    inner: object = reader
+    while inner is not None and not isinstance(inner, ProjectReader):
+        inner = getattr(inner, "inner", None)
+    return inner is not None

@@ -13,8 +13,10 @@ from typing import Final, TypeAlias
 
 from holdfast.learning.change_reader import ends_memory
 from holdfast.learning.dating import dated
+from holdfast.learning.placement import starts_with_project
 from holdfast.learning.statements.clauses import clauses, fold_clause
 from holdfast.learning.statements.own_text import own_clauses
+from holdfast.learning.statements.project_reader import in_project
 from holdfast.learning.statements.repair import rejected_value
 from holdfast.learning.statements.rulebook import Rulebook, Statement, StatementRule, StatementType, rulebooks
 from holdfast.learning.statements.standalone import (
@@ -422,6 +424,8 @@ def _with_context(text: str, reading: Reading, sentence: str, previous: str, con
     is_other = reading.owner == "other" or _OWN_PERSON.search(previous) is not None
     elided = (is_other and leaves_subject_out(folded, context.language)) or names_no_object(folded, context.language)
     dangling = _POINTS_BACK.match(text) or lost or elided
+    if dangling and in_project(context.reader) and starts_with_project(text):
+        return text  # "My sister is ill. This repo uses Bazel."
     longer = without_lead(sentence[: sentence.find(text) + len(text)]) if text in sentence else text
     if dangling and longer != text and len(longer) <= _MAX_CONTEXT_CHARACTERS:
         return longer
