@@ -17,6 +17,7 @@ from holdfast.errors import SettingsError
 from holdfast.models.transcribers import Transcriber
 from holdfast.server.api.document import describe
 from holdfast.server.caller import Calling
+from holdfast.server.encoded_slashes import accept_encoded_slashes, mark_slashes
 from holdfast.server.error_handlers import add_handlers
 from holdfast.server.metrics import MetricsApp, counting, naming_routes
 from holdfast.server.middleware.lanes import Lanes
@@ -111,7 +112,10 @@ class Server:
         A Starlette mount is not used, because a mount at ``/mcp`` would also match longer paths such as ``/mcp/other``.
         """
         path = scope["path"] if scope["type"] == "http" else ""
-        await self._extra_apps.get(path.rstrip("/") or path, self.api)(scope, receive, send)
+        app = self._extra_apps.get(path.rstrip("/") or path)
+        if app is None and path:
+            mark_slashes(scope)
+        await (app or self.api)(scope, receive, send)
 
 
 def make_app(
@@ -206,6 +210,7 @@ def make_api(
     api.state.set_at_start = roles_set_at_start(settings, pool.operator.preset)
     api.state.latency, api.state.feed, api.state.stopping = Latency(), ChangeFeed(), ShutdownFlag()
     for module in _ROUTERS:  # include_router would build each route again, which slows down the first request
+        accept_encoded_slashes(module.router.routes)
         api.router.routes.extend(module.router.routes)
     add_handlers(api)
     describe(api, pool.operator.preset, max_batch=settings.max_batch)

@@ -1,0 +1,48 @@
+"""Slashes in ids and names that are part of a path, such as ``/apps/github.com%2Facme%2Fshop/memories``.
+
+ASGI servers decode a path before it is matched with the routes. An encoded slash would then separate two parts of the
+path. So encoded slashes are replaced by a mark before the path is matched, and marks by slashes in the matched parts.
+"""
+
+import re
+from collections.abc import Iterable, MutableMapping
+from typing import Any
+from urllib.parse import quote, unquote
+
+from starlette.convertors import Convertor
+from starlette.routing import BaseRoute, Route
+
+_ENCODED_SLASH = re.compile("%2f", re.IGNORECASE)
+_MARK = "\uffff"
+"""Stands for an encoded slash. Unicode assigns no character to this code point, so no name contains it."""
+
+
+class _WithSlashes(Convertor[Any]):
+    """A converter of a path parameter that turns marks back into slashes."""
+
+    regex = ".*"  # not used: the regular expression of a route is made before its converters are replaced
+
+    def __init__(self, inner: Convertor[Any]) -> None:
+        self._inner = inner
+
+    def convert(self, value: str) -> Any:
+        return self._inner.convert(value.replace(_MARK, "/"))
+
+    def to_string(self, value: Any) -> str:
+        return self._inner.to_string(value)
+
+
+def accept_encoded_slashes(routes: Iterable[BaseRoute]) -> None:
+    """Let the path parameters of routes contain slashes, for paths that :func:`mark_slashes` has changed."""
+    for route in routes:
+        if isinstance(route, Route):
+            for name, convertor in route.param_convertors.items():
+                if not isinstance(convertor, _WithSlashes):
+                    route.param_convertors[name] = _WithSlashes(convertor)
+
+
+def mark_slashes(scope: MutableMapping[str, Any]) -> None:
+    """Replace the encoded slashes in the path of a request by marks."""
+    raw = (scope.get("raw_path") or b"").decode("latin-1")
+    if _ENCODED_SLASH.search(raw) and unquote(raw) == scope["path"]:
+        scope["path"] = unquote(_ENCODED_SLASH.sub(quote(_MARK), raw))
