@@ -200,14 +200,15 @@ class Maintenance:
         app: str | None = None,
         agent: str | None = None,
         session: str | None = None,
-        format: "ExportFormat" = "jsonl",
+        format: "ExportFormat | None" = None,
         replace: bool = False,
         progress: "ExportProgress | None" = None,
     ) -> "ExportResult":
         """Write data to a file or an open binary file: everything, one session, or all data of a user, app or agent.
 
         The formats are ``jsonl``, which :meth:`import_from` reads back without loss, ``markdown`` and ``pam`` (Portable
-        AI Memory). The export contains everything that ``erase`` would remove with the same arguments. An existing file
+        AI Memory). Without ``format``, the extension of the file chooses it: ``.md``, ``.zip``, or another one for
+        ``jsonl``. The export contains everything that ``erase`` would remove with the same arguments. An existing file
         is kept, unless ``replace`` is True.
         """
         owner = {"user": user, "app": app, "agent": agent}

@@ -256,7 +256,7 @@ class ScopedMemory:
         target: "str | PathLike[str] | BinaryIO",
         *,
         session: str | None = None,
-        format: "ExportFormat" = "jsonl",
+        format: "ExportFormat | None" = None,
         replace: bool = False,
         progress: "ExportProgress | None" = None,
     ) -> "ExportResult":

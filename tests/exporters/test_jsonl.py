@@ -209,6 +209,15 @@ def test_a_scoped_memory_exports_and_imports_its_own_data(full: Engine, tmp_path
         full.for_user("ana").import_from(tmp_path / "ana.jsonl")
 
 
+def test_the_extension_chooses_the_format_unless_it_is_named(memory: Engine, tmp_path: Path) -> None:
+    memory.remember("prefers tea", user="ana")
+    assert memory.export(tmp_path / "all.md").format == "markdown"
+    assert memory.for_user("ana").export(str(tmp_path / "ana.ZIP")).format == "pam"
+    assert memory.export(tmp_path / "all.txt").format == "jsonl"
+    assert memory.export(tmp_path / "lines.md", format="jsonl").format == "jsonl"
+    assert memory.export(BytesIO()).format == "jsonl"
+
+
 def test_a_scoped_export_has_traces_that_background_work_has_not_written_yet(open_memory: OpenMemory) -> None:
     memory, file = open_memory(worker="none"), BytesIO()
     memory.remember("likes tea", user="ana")

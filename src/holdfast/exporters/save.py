@@ -26,6 +26,7 @@ MEDIA_TYPES: Mapping[str, str] = {
     "pam": "application/zip",
 }
 EXTENSIONS: Mapping[str, str] = {"jsonl": "jsonl", "markdown": "md", "pam": "zip"}
+_FORMAT_BY_SUFFIX: Mapping[str, ExportFormat] = {".md": "markdown", ".markdown": "markdown", ".zip": "pam"}
 _MIN_CHUNK = 64 * 1024
 """Minimum size of a piece of an export, in bytes. Only the last piece may be smaller."""
 
@@ -47,6 +48,11 @@ def check_format(format: str) -> ExportFormat:
     return cast("ExportFormat", format)
 
 
+def format_for(target: str | os.PathLike[str] | BinaryIO) -> ExportFormat:
+    """Return the format that fits the extension of a file: ``.md`` is Markdown, ``.zip`` is Portable AI Memory, others are JSONL."""
+    return _FORMAT_BY_SUFFIX.get(Path(target).suffix.lower(), "jsonl") if isinstance(target, str | os.PathLike) else "jsonl"
+
+
 def export(
     store: Store,
     preset: Preset,
@@ -55,12 +61,12 @@ def export(
     *,
     owner: Mapping[str, str | None],
     session: str | None = None,
-    format: str = "jsonl",
+    format: str | None = None,
     replace: bool = False,
     progress: Progress | None = None,
 ) -> ExportResult:
-    """Write an export to a file or an open binary file."""
-    chosen, selection = check_format(format), select(store, session=session, **owner)
+    """Write an export to a file or an open binary file. Without ``format``, the extension of the file chooses the format."""
+    chosen, selection = check_format(format or format_for(target)), select(store, session=session, **owner)
     walk = Walk(store, preset, selection, progress)
     path, size = save(stream(walk, preset, selection, format=chosen, now=now), target, replace=replace)
     return ExportResult(format=chosen, path=path, bytes=size, counts={name: walk.counts[name] for name in sorted(walk.counts)})

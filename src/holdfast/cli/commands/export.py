@@ -13,7 +13,6 @@ from holdfast.cli.output import count, emit
 from holdfast.cli.progress import Progress
 
 _FORMATS = ("jsonl", "markdown", "pam")
-_EXTENSIONS = {".jsonl": "jsonl", ".ndjson": "jsonl", ".md": "markdown", ".markdown": "markdown", ".zip": "pam"}
 _NOUNS = {
     "users": "user",
     "apps": "app",
@@ -42,7 +41,7 @@ def export(flags: Flags, file: Path, *, format: str | None, session: str | None,
     agent is exported: everything that `holdfast erase` would remove with the same options. FILE is `-` for standard
     output. Only you can read the file. It appears when it is complete. Its folder must exist.
     """
-    chosen: Any = format or _EXTENSIONS.get(file.suffix.lower(), "jsonl")
+    chosen: Any = format
     shown = Progress("exporting", quiet=flags.json)
     to_stdout = str(file) == "-"
     with open_memory(flags) as memory:
