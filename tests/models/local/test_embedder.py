@@ -160,3 +160,29 @@ def test_a_process_that_embeds_long_texts_stays_below_200_megabytes(
     command = [sys.executable, "-c", code, DEFAULT_MODEL, str(weights_of(DEFAULT_MODEL))]
     answer = subprocess.run(command, env=environment, check=True, capture_output=True)
     assert int(answer.stdout) < 200 * 1024
+
+
+_EXIT = """
+import sys, threading
+from pathlib import Path
+from holdfast.models.local.embedder import LocalEmbedder
+from holdfast.models.local.registry import DEFAULT_MODEL, find
+
+embedder, started = LocalEmbedder(find(DEFAULT_MODEL), Path(sys.argv[1])), threading.Event()
+
+def embed():
+    while True:
+        embedder.embed(["tea " * 200], role="document")
+        started.set()
+
+threading.Thread(target=embed, daemon=True).start()
+assert started.wait(60)
+"""
+
+
+def test_a_program_can_end_while_a_daemon_thread_embeds(weights_of: Callable[[str], Path]) -> None:
+    """Without waiting, ONNX Runtime aborts the process ("terminate called without an active exception")."""
+    ran = subprocess.run(
+        [sys.executable, "-c", _EXIT, str(weights_of(DEFAULT_MODEL))], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert (ran.returncode, ran.stderr) == (0, "")

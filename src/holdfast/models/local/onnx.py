@@ -21,6 +21,7 @@ from holdfast.models.local.runtime import RUNTIME_MISSING
 from holdfast.models.local.weights import verify
 from holdfast.models.local.wordpiece import WordPiece
 from holdfast.runtime.fair_slots import FairSlots
+from holdfast.runtime.native_calls import native_calls
 from holdfast.runtime.priority import give_way
 
 try:
@@ -92,7 +93,7 @@ class Network:
         if second is not None:
             segments[0, second:] = 1
         inputs = {"input_ids": tokens, "attention_mask": np.ones_like(tokens), "token_type_ids": segments}
-        with process.slots.slot(short=len(ids) <= _MAX_SHORT_TOKENS):
+        with process.slots.slot(short=len(ids) <= _MAX_SHORT_TOKENS), native_calls:
             outputs = loaded.session.run(loaded.outputs[:limit], inputs)
         return [output[0] for output in outputs]
 
@@ -141,9 +142,10 @@ def _load(spec: Spec, directory: Path) -> _Loaded:
     # without it long texts take twice as long, and heap fragmentation costs more than the arena.
     options.enable_mem_pattern = False
     try:
-        session = onnxruntime.InferenceSession(
-            os.fspath(paths[NETWORK]), sess_options=options, providers=["CPUExecutionProvider"]
-        )
+        with native_calls:
+            session = onnxruntime.InferenceSession(
+                os.fspath(paths[NETWORK]), sess_options=options, providers=["CPUExecutionProvider"]
+            )
     except (Fail, InvalidArgument, InvalidGraph, InvalidProtobuf) as error:
         verify(spec, directory)  # raises WeightsCorrupt if the file was damaged without a new modification time
         raise ModelError(f"The installed ONNX Runtime cannot load {spec.name}: {error}") from error
