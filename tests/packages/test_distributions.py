@@ -184,9 +184,14 @@ def test_uvx_and_pipx_run_the_built_wheel(built: list[Path], tmp_path: Path) -> 
     uvx = [uv, "tool", "run", "--python", sys.executable]
     _run([*uvx, "--from", str(wheel), "holdfast", "remember", SAID, "--user", "ana"], **places)
     assert SAID in _run([*uvx, "--from", str(wheel), "holdfast", "recall", ASKED, "--user", "ana"], **places)
-    pipx = [*uvx, "--from", "pipx==1.18.4", "pipx", "run", "--backend", "uv", "--python", sys.executable]
+    pipx = [*uvx, "--from", "pipx==1.18.4", "pipx"]
+    chosen = ["--backend", "uv", "--python", sys.executable]
     places |= {"PIPX_HOME": str(tmp_path / "pipx"), "PATH": f"{Path(uv).parent}:/usr/bin:/bin"}
-    assert _run([*pipx, "--spec", str(wheel), "holdfast", "--version"], **places) == f"holdfast {__version__}\n"
+    places |= {"PIPX_BIN_DIR": str(tmp_path / "bin")}
+    assert _run([*pipx, "run", *chosen, "--spec", str(wheel), "holdfast", "--version"], **places) == f"holdfast {__version__}\n"
+    _run([*pipx, "install", *chosen, str(wheel)], **places)
+    for name in ("holdfast", "holdfast-memory"):
+        assert SAID in _run([str(tmp_path / "bin" / name), "recall", ASKED, "--user", "ana"], **places)
 
 
 _LANGCHAIN_CLIENT = """
