@@ -65,6 +65,12 @@ def _mcp(agents: Agents, *more: str, cwd: Path | None = None) -> Iterator[Talk]:
         assert (rest, errors, process.returncode) == ("", "", 0)
 
 
+def _cpu_seconds(process: subprocess.Popen[str]) -> float:
+    """Return the CPU time that a running process has used so far."""
+    fields = Path(f"/proc/{process.pid}/stat").read_text("utf-8").rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def _stored(talk: Talk, id: int, text: str) -> Any:
     return talk.ask(id, "tools/call", name="store_memory", arguments={"content": text})
 
@@ -88,6 +94,19 @@ def test_the_handshake_takes_less_than_half_a_second_of_cpu(agents: Agents) -> N
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < 0.5
         agents.warm()
+
+
+@pytest.mark.long
+@pytest.mark.skipif(sys.platform != "linux", reason="reads the CPU time of a process from /proc")
+@pytest.mark.parametrize("words", [("--tools", "graph"), ("--tools", "all"), ("--in-process",)])
+def test_the_handshake_of_a_server_in_this_process_is_quick_and_the_same(agents: Agents, words: tuple[str, ...]) -> None:
+    with _mcp(agents, *words) as talk:
+        early = talk.initialize()
+        spent = _cpu_seconds(talk.process)
+        listed = {each["name"] for each in talk.ask(2, "tools/list")["result"]["tools"]}
+        assert ("read_graph" in listed, "store_memory" in listed) == ("--tools" in words, "graph" not in words)
+        assert talk.initialize() == early, "the server itself gives the same answer"
+    assert spent < 0.5
 
 
 @pytest.mark.long

@@ -50,11 +50,21 @@ def serve_stdio(
 
 
 def serve_connection(
-    memory: Engine, parts: ScopeParts, connection: socket.socket, *, version: str, project: str | None = None
+    memory: Engine,
+    parts: ScopeParts,
+    connection: socket.socket,
+    *,
+    version: str,
+    extra_tools: Sequence[ExtraTool] = (),
+    own_tools: bool = True,
+    project: str | None = None,
 ) -> None:
-    """Serve a client over a socket until it closes the connection."""
+    """Serve a client over a socket until it closes the connection. See :func:`serve_stdio` for the arguments."""
     with (
         connection.makefile("r", encoding="utf-8", errors="replace", newline="\n") as incoming,
         connection.makefile("w", encoding="utf-8", newline="\n") as outgoing,
     ):
-        serve_stdio(memory, parts, version=version, project=project, streams=(incoming, outgoing))
+        streams = (incoming, outgoing)
+        serve_stdio(
+            memory, parts, version=version, extra_tools=extra_tools, own_tools=own_tools, project=project, streams=streams
+        )

@@ -8,14 +8,17 @@ VERSIONS: Final = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 """Protocol versions with a handshake, oldest first."""
 
 
-def initialize_result(params: dict[str, Any]) -> dict[str, Any]:
-    """Return the result of ``initialize``. The instructions are in English, because the user's language is not yet known."""
+def initialize_result(params: dict[str, Any], *, own_tools: bool = True) -> dict[str, Any]:
+    """Return the result of ``initialize``. The instructions are in English, because the user's language is not yet known.
+
+    Without Holdfast's own tools, there are no instructions.
+    """
     import tomllib  # noqa: PLC0415  (only needed if nothing is running)
     from importlib import resources  # noqa: PLC0415  (as above)
 
     texts = tomllib.loads((resources.files("holdfast.prompts") / "mcp.toml").read_text("utf-8"))
     asked = params.get("protocolVersion")
-    return {
+    result = {
         "protocolVersion": asked if asked in VERSIONS else VERSIONS[-1],
         "capabilities": {
             "completions": {},
@@ -24,5 +27,5 @@ def initialize_result(params: dict[str, Any]) -> dict[str, Any]:
             "tools": {"listChanged": False},
         },
         "serverInfo": {"name": "holdfast", "title": "Holdfast", "version": __version__},
-        "instructions": texts["en"]["instructions"],
     }
+    return {**result, "instructions": texts["en"]["instructions"]} if own_tools else result

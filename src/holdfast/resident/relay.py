@@ -14,7 +14,7 @@ import threading
 import time
 from collections.abc import Iterator
 from importlib.util import find_spec
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from holdfast.config import environment
 from holdfast.errors import HoldfastError
@@ -59,6 +59,18 @@ def run(arguments: Arguments) -> bool:
         return False  # the settings of this folder apply, and the resident process does not run here
     Relay(Backend(arguments)).run()
     return True
+
+
+class Connector(Protocol):
+    """Interface of an object that connects to an MCP server."""
+
+    def connect_running(self) -> Wire | None:
+        """Return a connection to a server that is already running, or None."""
+        ...
+
+    def connect(self) -> Wire:
+        """Return a connection to a server, which is started if needed. Raise ``HoldfastError`` if that fails."""
+        ...
 
 
 class Backend:
@@ -123,8 +135,9 @@ class Backend:
 class Relay:
     """Passes lines between the client and the server. One thread reads from the client, the other from the server."""
 
-    def __init__(self, backend: Backend) -> None:
+    def __init__(self, backend: Connector, *, own_tools: bool = True) -> None:
         self._backend = backend
+        self._own_tools = own_tools
         self._wire: Wire | None = backend.connect_running()
         self._connected = threading.Event()
         self._guard = threading.Lock()
@@ -168,7 +181,7 @@ class Relay:
         params = message.get("params")
         self._answered_here.add(id)
         self._pending.pop(id, None)
-        result = initialize_result(params if isinstance(params, dict) else {})
+        result = initialize_result(params if isinstance(params, dict) else {}, own_tools=self._own_tools)
         _write(json.dumps({"jsonrpc": "2.0", "id": message.get("id"), "result": result}).encode())
 
     def _send(self, line: bytes) -> None:
@@ -194,9 +207,11 @@ class Relay:
                     return
                 self._reconnect()
         except (HoldfastError, OSError) as error:
-            sys.stderr.write(f"error: {error}\n")
-            sys.stderr.flush()
-            os._exit(1)  # the main thread is blocked in a read
+            _exit(f"error: {error}\n")
+        except Exception:  # noqa: BLE001  (the edge: otherwise the client waits forever)
+            import traceback  # noqa: PLC0415  (rarely needed)
+
+            _exit(traceback.format_exc())
 
     def _pass_on(self, line: bytes) -> None:
         message = _parsed(line)
@@ -228,6 +243,13 @@ class Relay:
                     self._wire.receive_line()
         for id in unanswered:
             _write(json.dumps({"jsonrpc": "2.0", "id": id, "error": _RESTARTED}).encode())
+
+
+def _exit(problem: str) -> None:
+    """Print a problem and end the process at once, because the main thread is blocked in a read."""
+    sys.stderr.write(problem)
+    sys.stderr.flush()
+    os._exit(1)
 
 
 def _end_writing(wire: Wire | None) -> None:

@@ -1,9 +1,12 @@
 """The ``mcp`` command."""
 
 import signal
+import socket
 import sys
 import threading
+from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -11,6 +14,10 @@ from holdfast.cli.console import notes
 from holdfast.cli.options import Flags, with_flags
 from holdfast.errors import ExtraMissing
 from holdfast.version import __version__
+
+if TYPE_CHECKING:
+    from holdfast.engine import Engine
+    from holdfast.resident.wire import Wire
 
 
 @click.command(epilog="Example: holdfast mcp --user ana")
@@ -59,33 +66,63 @@ def relayed(flags: Flags, *, project: bool) -> bool:
 
 
 def _serve_in_process(flags: Flags, *, tools: str, project: bool) -> None:
-    try:
-        from holdfast.mcp.stdio import serve_stdio  # noqa: PLC0415  (an extra)
-    except ImportError as error:
-        if (error.name or "").partition(".")[0] not in ("mcp", "mcp_types", "anyio"):
-            raise
+    """Open the store in this process and serve MCP.
+
+    The store is opened in a second thread. Meanwhile, the handshake is answered, because clients wait only a few seconds for it.
+    """
+    if find_spec("mcp") is None or find_spec("anyio") is None:
         raise ExtraMissing(
             'The MCP server needs a package that is not installed. Install it with: pip install "holdfast-memory[mcp]"'
-        ) from error
-    from holdfast.adapters import ITEM  # noqa: PLC0415  (heavy: not needed for --help)
-    from holdfast.adapters.mcp_memory import KnowledgeGraph, graph_tools  # noqa: PLC0415  (as above)
-    from holdfast.config.opening import open_engine  # noqa: PLC0415  (as above)
-    from holdfast.config.preloading import preload  # noqa: PLC0415  (as above)
-    from holdfast.resident.scope import scope_for  # noqa: PLC0415  (as above)
+        )
+    from holdfast.resident.relay import Relay  # noqa: PLC0415  (not needed for --help)
 
     if sys.stdin.isatty():
         click.echo("Waiting for an MCP client on standard input. Press Ctrl-C to stop.", err=True)
-    scope = scope_for({**flags.scope, "project": project, "shared": flags.shared}, cwd=Path.cwd())
-    with_graph = tools != "holdfast"
-    kinds = [ITEM] if with_graph else []
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # nothing else ends a thread blocked in read(); the store survives a kill
-    with (
-        notes(as_json=flags.json, traces=flags.debug),
-        open_engine(flags.store, preset=flags.preset, kinds=kinds, settings=flags.settings, tenant=flags.tenant) as memory,
-    ):
-        extra = graph_tools(KnowledgeGraph(memory, **scope.parts)) if with_graph else ()
-        # In a thread, so that the client need not wait. Not a daemon: loading must not be cut off when the process ends.
-        threading.Thread(target=preload, args=(memory,), name="holdfast-preload").start()
-        serve_stdio(
-            memory, scope.parts, version=__version__, extra_tools=extra, own_tools=tools != "graph", project=scope.project
-        )
+    with notes(as_json=flags.json, traces=flags.debug):
+        Relay(_LocalServer(flags, tools=tools, project=project), own_tools=tools != "graph").run()
+
+
+class _LocalServer:
+    """Connects to an MCP server in this process. It opens the store when a connection is requested."""
+
+    def __init__(self, flags: Flags, *, tools: str, project: bool) -> None:
+        self._flags = flags
+        self._tools = tools
+        self._scope = {**flags.scope, "project": project, "shared": flags.shared}
+
+    def connect_running(self) -> None:
+        """Return None: the server does not run yet."""
+
+    def connect(self) -> "Wire":
+        """Open the store, start the server in a new thread, and return a connection to it."""
+        from holdfast.adapters import ITEM  # noqa: PLC0415  (heavy)
+        from holdfast.config.opening import open_engine  # noqa: PLC0415  (as above)
+        from holdfast.resident.wire import Wire  # noqa: PLC0415  (as above)
+
+        flags, kinds = self._flags, [] if self._tools == "holdfast" else [ITEM]
+        memory = open_engine(flags.store, preset=flags.preset, kinds=kinds, settings=flags.settings, tenant=flags.tenant)
+        client, server = socket.socketpair()
+        threading.Thread(target=self._serve, args=(memory, server), name="holdfast-mcp").start()
+        return Wire(client)
+
+    def _serve(self, memory: "Engine", connection: socket.socket) -> None:
+        from holdfast.adapters.mcp_memory import KnowledgeGraph, graph_tools  # noqa: PLC0415  (heavy)
+        from holdfast.config.preloading import preload  # noqa: PLC0415  (as above)
+        from holdfast.mcp.stdio import serve_connection  # noqa: PLC0415  (an extra)
+        from holdfast.resident.scope import scope_for  # noqa: PLC0415  (heavy)
+
+        scope = scope_for(self._scope, cwd=Path.cwd())
+        with memory, connection:
+            extra = graph_tools(KnowledgeGraph(memory, **scope.parts)) if self._tools != "holdfast" else ()
+            # In a thread, so that the client need not wait. Not a daemon: loading must not be cut off when the process ends.
+            threading.Thread(target=preload, args=(memory,), name="holdfast-preload").start()
+            serve_connection(
+                memory,
+                scope.parts,
+                connection,
+                version=__version__,
+                extra_tools=extra,
+                own_tools=self._tools != "graph",
+                project=scope.project,
+            )
