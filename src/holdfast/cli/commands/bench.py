@@ -1,5 +1,9 @@
 """The ``bench`` command. Its subcommands come from the package holdfast-bench, which is installed separately."""
 
+import shlex
+import sys
+from pathlib import Path
+
 import click
 
 
@@ -21,13 +25,21 @@ def _installed() -> click.Group:
     except ModuleNotFoundError as error:
         if str(error.name).partition(".")[0] != "holdfast_bench":
             raise
-        raise click.ClickException("The benchmarks are not installed. Install them with: pip install holdfast-bench") from error
+        raise click.ClickException(f"The benchmarks are not installed, and not on PyPI yet. {_how_to_install()}") from error
     return installed
+
+
+def _how_to_install() -> str:
+    """Return the command that installs the benchmarks into the running environment, if this is a clone of the repository."""
+    folder = Path(__file__).parents[4] / "bench"
+    if (folder / "pyproject.toml").is_file():
+        return f"Install them from this clone: {shlex.quote(sys.executable)} -m pip install {shlex.quote(str(folder))}"
+    return "Install them in a clone of the repository: pip install ./bench"
 
 
 @click.command(cls=_Bench, epilog="Example: holdfast bench speed")
 def bench() -> None:
     """Measure speed, learning and recall on this machine.
 
-    The benchmarks are in a separate package: pip install holdfast-bench
+    The benchmarks are in a separate package. Install it in a clone of the repository: pip install ./bench
     """
