@@ -60,7 +60,7 @@ def _caddy(folder: Path, upstream: str, port: int) -> Sequence[str]:
     Only addresses are changed, and Caddy issues the certificate itself: the host name of the page does not exist.
     """
     caddy = _program("caddy")
-    lines = _page("reverse_proxy").replace("127.0.0.1:8321", upstream.removeprefix("http://"))
+    lines = _page("reverse_proxy 127").replace("127.0.0.1:8321", upstream.removeprefix("http://"))
     assert upstream.removeprefix("http://") in lines
     own = (
         f"https_port {port}",
@@ -141,6 +141,23 @@ def test_events_pass_the_proxy_without_a_delay(server: Process, proxied: httpx.C
     key = httpx.post(f"{server.url}/v1/keys", json={"scope": "admin"}).raise_for_status().json()["key"]
     with proxied.stream("GET", "/v1/events", headers={"Authorization": f"Bearer {key}"}) as stream:
         assert "event: change" in next(line for line in stream.iter_lines() if line.startswith("event"))
+
+
+def test_a_client_that_leaves_a_stream_ends_it_at_the_server(server: Process, proxied: httpx.Client) -> None:
+    """A closed page must not keep a stream, or the call of a chat model behind it, running at the server."""
+    key = httpx.post(f"{server.url}/v1/keys", json={"scope": "admin"}).raise_for_status().json()["key"]
+    port = int(server.url.rpartition(":")[2])
+    with proxied.stream("GET", "/v1/events", headers={"Authorization": f"Bearer {key}"}) as stream:
+        lines = stream.iter_lines()  # the response is closed with its iterator
+        next(lines)
+        assert _connections_to(port) == 1
+    eventually(lambda: _connections_to(port) == 0, seconds=8)
+
+
+def _connections_to(port: int) -> int:
+    """Return the number of open connections of clients to a port of this machine."""
+    rows = [line.split() for line in Path("/proc/net/tcp").read_text("utf-8").splitlines()[1:]]
+    return sum(remote == f"0100007F:{port:04X}" and state == "01" for _, _, remote, state, *_ in rows)
 
 
 def test_a_large_import_passes_the_proxy(server: Process, proxied: httpx.Client) -> None:
