@@ -35,7 +35,12 @@ def bench_page() -> str:
     group = app.get_command(context, _BENCH)
     assert isinstance(group, click.Group)
     inner = click.Context(group, info_name=_BENCH, parent=context, terminal_width=100)
-    lines = ["# Benchmarks", "", "The commands of the package `holdfast-bench`. Install it in a clone of the repository: `pip install ./bench`.", ""]
+    lines = [
+        "# Benchmarks",
+        "",
+        "The commands of the package `holdfast-bench`. Install it in a clone of the repository: `pip install ./bench`.",
+        "",
+    ]
     lines += [f"```text\n{group.get_help(inner)}\n```", ""]
     for name, command, below in _walk(group, inner):
         lines += [f"## {name}", "", f"```text\n{command.get_help(below)}\n```", ""]
