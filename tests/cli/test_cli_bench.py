@@ -22,7 +22,9 @@ def test_without_the_package_the_command_says_how_to_install_it(given: list[str]
 
 
 def test_outside_a_clone_the_message_names_the_repository(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(bench, "__file__", str(tmp_path / "lib" / "python" / "site-packages" / "holdfast" / "commands" / "bench.py"))
+    monkeypatch.setattr(
+        bench, "__file__", str(tmp_path / "lib" / "python" / "site-packages" / "holdfast" / "commands" / "bench.py")
+    )
     assert bench._how_to_install() == "Install them in a clone of the repository: pip install ./bench"
 
 

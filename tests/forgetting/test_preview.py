@@ -1,10 +1,16 @@
-"""The preview of forgetting or erasing several memories: it counts what would be removed, and changes nothing."""
+"""The preview of an erasure, and of forgetting or erasing several memories: it counts what would be removed, and changes nothing."""
+
+from collections.abc import Mapping
+
+import pytest
 
 from holdfast import Engine
-from holdfast.forgetting.preview import Losses, losses
+from holdfast.by_id.erasing import count_losses
+from holdfast.forgetting.preview import ErasureLosses, Losses, losses
+from holdfast.protocols import MemoryFilter
 from holdfast.services import services
 from holdfast.testing import FrozenClock
-from holdfast.types import Author, Put, Scope
+from holdfast.types import Author, Put, Receipt, Scope
 from holdfast.write import Writer
 
 ANA = Scope(user="ana")
@@ -52,3 +58,65 @@ def test_the_count_includes_memories_that_were_forgotten(memory: Engine, clock: 
     one = put(memory, clock, "cello")
     memory.forget(one)
     assert count(memory, one, erase=True) == Losses(memories=1, revisions=2)
+
+
+def _filled(memory: Engine, clock: FrozenClock) -> dict[str, str]:
+    """Store data of two users, an app and an agent, with a retired memory and memories derived from data of both users."""
+    ana, bob = memory.session(user="ana", app="kitchen"), memory.session(user="bob")
+    first, second = ana.add("user", "I play the cello."), bob.add("user", "We play chess.")
+    forgotten = memory.remember("keeps bees", user="ana", app="kitchen", agent="cook")
+    memory.revise(forgotten.id, "keeps many bees")
+    memory.forget(forgotten.id)
+    memory.remember("the oven runs hot", app="kitchen")
+    memory.remember("answers briefly", agent="cook")
+    put(memory, clock, "cello", first.id)
+    put(memory, clock, "games and music", first.id, second.id)
+    return {"memory": forgotten.id, "session": ana.id, "source": first.id}
+
+
+TARGETS: list[dict[str, str]] = [
+    {"user": "ana"},
+    {"app": "kitchen"},
+    {"agent": "cook"},
+    {"user": "ana", "app": "kitchen"},
+    {"user": "nobody"},
+    {"memory": ""},
+    {"session": ""},
+    {"source": ""},
+]
+
+
+@pytest.mark.parametrize("target", TARGETS, ids="+".join)
+def test_a_preview_counts_what_the_receipt_reports_afterwards(
+    memory: Engine, clock: FrozenClock, target: Mapping[str, str]
+) -> None:
+    ids = _filled(memory, clock)
+    wanted = {name: value or ids[name] for name, value in target.items()}
+    by_id = {name: wanted.get(name) for name in ("memory", "session", "source")}
+    owner = {name: wanted.get(name) for name in ("user", "app", "agent")}
+    before = memory.stats()
+    found = count_losses(services(memory), memory=by_id["memory"], session=by_id["session"], source=by_id["source"], owner=owner)
+    assert memory.stats() == before, "nothing changed"
+    receipt = memory.erase(id=by_id["memory"], session=by_id["session"], source=by_id["source"], **owner)
+    assert _counts(receipt) == (found.memories + found.rebuilt, found.revisions, found.messages, found.sessions)
+    assert any(_counts(receipt)) == (wanted != {"user": "nobody"})
+
+
+def _counts(receipt: Receipt) -> tuple[int, int, int, int]:
+    return receipt.memories, receipt.revisions, receipt.messages, receipt.sessions
+
+
+def test_a_preview_tells_retired_derived_and_rebuilt_memories_apart(memory: Engine, clock: FrozenClock) -> None:
+    _filled(memory, clock)
+    found = count_losses(services(memory), owner={"app": "kitchen"})
+    # "cello" and "games and music" belong to no app, but were derived from a message of the app.
+    assert found == ErasureLosses(memories=3, live=2, derived=1, rebuilt=1, revisions=6, messages=1, sessions=1)
+
+
+def test_a_preview_of_an_apps_memories_keeps_its_sessions(memory: Engine, clock: FrozenClock) -> None:
+    _filled(memory, clock)
+    memory.apps.install("kitchen")
+    found = count_losses(services(memory), owner={}, memories_of="kitchen")
+    assert (found.memories, found.live, found.messages, found.sessions, found.hidden) == (2, 1, 0, 0, 1)
+    assert memory.apps.purge("kitchen") == found.live
+    assert not services(memory).store.count_memories(MemoryFilter(owner={"app": "kitchen"}, statuses=None))

@@ -9,6 +9,8 @@ from holdfast.errors import InvalidInput, NotFound
 from holdfast.forgetting import records
 from holdfast.forgetting.erase import Erasing, erase_and_scan, erase_each
 from holdfast.forgetting.needles import PendingScan
+from holdfast.forgetting.preview import ErasureLosses, erasure_losses
+from holdfast.forgetting.targets import MEMORIES_OF_APP
 from holdfast.protocols import MemoryFilter, MessageFilter, Reads, Transaction
 from holdfast.services import Services
 from holdfast.text.clean import clean_name
@@ -37,7 +39,7 @@ def erase_target(
     place.
     """
     target = _given(memory=memory, session=session, source=source)
-    scope = _given(**{part: clean_name(name, what=part) for part, name in owner.items()})
+    scope = _owner(owner)
     if len(target) + bool(scope) != 1:
         raise InvalidInput(
             "erase needs exactly one of id=, session=, source=, or a scope of user=, app=, agent=. Nothing was erased."
@@ -50,6 +52,33 @@ def erase_target(
     receipt, needles = erase_and_scan(services.store, services.preset, target or scope, how)
     services.embedding.forget_queries()
     return _completed(services, receipt, needles, [pages])
+
+
+def count_losses(
+    services: Services,
+    *,
+    memory: str | None = None,
+    session: str | None = None,
+    source: str | None = None,
+    owner: Mapping[str, str | None],
+    reader: Scope | None = None,
+    memories_of: str | None = None,
+) -> ErasureLosses:
+    """Count what :func:`erase_target` would remove with the same arguments. Nothing is changed.
+
+    ``memories_of`` is the id of an app. With it, count what ``Apps.purge`` would remove: only the app's memories.
+    """
+    target, scope = _given(memory=memory, session=session, source=source), _owner(owner)
+    with services.store.snapshot():
+        found_scope = _found(services.store, target, reader) if target else None
+        app = clean_name(memories_of, what="app")
+        named = scope if app is None else {MEMORIES_OF_APP: app}
+        return erasure_losses(services.store, target or named, found_scope)
+
+
+def _owner(parts: Mapping[str, str | None]) -> dict[str, str]:
+    """Return the given parts of a scope, with cleaned names."""
+    return _given(**{part: clean_name(name, what=part) for part, name in parts.items()})
 
 
 def erase_memories(services: Services, ids: Sequence[str], *, reader: Scope | None = None) -> list[Receipt]:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from holdfast.forgetting.needles import change_texts, memory_texts, message_texts, session_texts
-from holdfast.protocols import MemoryFilter, MessageFilter, Reads, SessionFilter, Transaction
+from holdfast.protocols import MemoryFilter, MessageFilter, Reads, SessionFilter
 from holdfast.types import Memory, Message, Scope
 
 MEMORIES_OF_APP = "memories of app"
@@ -40,7 +40,22 @@ def owner_of(target: Mapping[str, str]) -> dict[str, str]:
 
 
 def find_targets(reads: Reads, target: Mapping[str, str], scope: Scope | None) -> ErasureTargets:
-    """Find the rows that an erasure target names, and everything derived from these rows."""
+    """Find the rows that an erasure target names, everything derived from these rows, and the texts of all of them."""
+    targets = find_rows(reads, target, scope)
+    for id in (*targets.memories, *targets.mixed):
+        targets.texts += [text for memory in reads.revisions(id) for text in memory_texts(memory)]
+        targets.texts += change_texts(reads.changes(memory=id))
+    for id, session_scope in targets.sessions:
+        session = reads.session(id, session_scope)
+        targets.texts += session_texts(session) if session is not None else ()
+    return targets
+
+
+def find_rows(reads: Reads, target: Mapping[str, str], scope: Scope | None) -> ErasureTargets:
+    """Find the rows that an erasure target names, and everything derived from these rows.
+
+    This is faster than :func:`find_targets`, because the texts of memories and sessions are left out.
+    """
     targets = ErasureTargets()
     owner = owner_of(target)
     named = [target[part] for part in ("memory", "source") if part in target]
@@ -64,12 +79,6 @@ def find_targets(reads: Reads, target: Mapping[str, str], scope: Scope | None) -
         targets.messages.add(message.id)
         targets.texts += message_texts(message)
     follow_sources(reads, targets)
-    for id in (*targets.memories, *targets.mixed):
-        targets.texts += [text for memory in reads.revisions(id) for text in memory_texts(memory)]
-        targets.texts += change_texts(reads.changes(memory=id))
-    for id, session_scope in targets.sessions:
-        session = reads.session(id, session_scope)
-        targets.texts += session_texts(session) if session is not None else ()
     return targets
 
 
@@ -125,19 +134,19 @@ def surviving_messages(reads: Reads, targets: ErasureTargets) -> list[Message]:
     return reads.messages(MessageFilter(ids=list(sources - targets.messages))) if sources else []
 
 
-def messages_to_hide(tx: Transaction, target: Mapping[str, str], targets: ErasureTargets) -> set[str]:
+def messages_to_hide(reads: Reads, target: Mapping[str, str], targets: ErasureTargets) -> set[str]:
     """Return the ids of remaining messages that must be hidden, so that erased memories are not extracted from them again.
 
     These are the source messages of forgotten memories, and of a memory that is erased by its id. If all memories of an app are
     erased, all messages of the app are hidden.
     """
     ids = targets.memories | set(targets.mixed)
-    forgotten = tx.memories(MemoryFilter(ids=list(ids), statuses=["forgotten"]))
+    forgotten = reads.memories(MemoryFilter(ids=list(ids), statuses=["forgotten"]))
     if "memory" in target:
-        forgotten += tx.memories(MemoryFilter(ids=[target["memory"]], statuses=None))
-    hidden = own_sources(tx, forgotten)
+        forgotten += reads.memories(MemoryFilter(ids=[target["memory"]], statuses=None))
+    hidden = own_sources(reads, forgotten)
     if MEMORIES_OF_APP in target:  # also messages not digested yet, which would bring back erased memories
-        hidden |= {message.id for message in tx.messages(MessageFilter(owner={"app": target[MEMORIES_OF_APP]}))}
+        hidden |= {message.id for message in reads.messages(MessageFilter(owner={"app": target[MEMORIES_OF_APP]}))}
     return hidden - targets.messages
 
 

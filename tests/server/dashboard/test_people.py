@@ -136,7 +136,7 @@ def test_erasing_a_person_says_what_will_be_lost_and_gives_a_receipt(visitor: Vi
     visitor.go("people/tomas")
     assert "1 memory (1 live, 0 retired)" in visitor.see(".person-erase").inner_text()
     visitor.click(".person-erase [data-action=erase]")
-    assert "0 sessions with all their messages" in visitor.see("dialog .points").inner_text()
+    assert "1 memory (1 live, 0 retired) is removed from disk" in visitor.see("dialog .points").inner_text()
     assert visitor.see("dialog .button.danger").is_disabled()
     visitor.see("dialog input").fill("tomas")
     visitor.click("dialog .button.danger")

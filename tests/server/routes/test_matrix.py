@@ -79,6 +79,7 @@ CASES: dict[str, Case] = {
     "accept_proposal": Case("write", by_id=True),
     "dismiss_proposal": Case("write", by_id=True),
     "undo": Case("write", {"change": "{change}"}, by_id=True),
+    "preview_erasure": Case("write", {"source": "{message}"}, by_id=True),
     "erase": Case("write", {"source": "{message}"}, by_id=True),
     "recall": Case("read", {"query": "animal", **ANA}),
     "context": Case("read", {"query": "animal", **ANA}),

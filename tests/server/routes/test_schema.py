@@ -15,7 +15,7 @@ from holdfast.config.settings import Settings
 from holdfast.testing import ScriptedChat
 from tests.server.http_support import Served, serving
 
-OPERATIONS = 83
+OPERATIONS = 84
 EXAMPLES = 12
 CHECKS = (
     "not_a_server_error",

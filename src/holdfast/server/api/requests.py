@@ -314,24 +314,17 @@ class Explain(ScopedBody):
     """The maximum size of the block in tokens. Defaults to the preset's budget."""
 
 
+def one_target(*more: str) -> dict[str, Any]:
+    """Return a JSON Schema that accepts exactly one of ``id``, ``session``, ``source`` and ``more``, or a scope."""
+    single, scope = ("id", "session", "source", *more), ("user", "app", "agent")
+    alone = [{"allOf": [is_given(name), is_absent(*(other for other in single if other != name), *scope)]} for name in single]
+    return {"anyOf": [*alone, {"allOf": [is_absent(*single), {"anyOf": [is_given(part) for part in scope]}]}]}
+
+
 class Erase(ScopedBody):
     """The data to erase: one memory, session or message by its id, or all data of a user, app or agent."""
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "anyOf": [
-                {"allOf": [is_given("id"), is_absent("session", "source", "user", "app", "agent")]},
-                {"allOf": [is_given("session"), is_absent("id", "source", "user", "app", "agent")]},
-                {"allOf": [is_given("source"), is_absent("id", "session", "user", "app", "agent")]},
-                {
-                    "allOf": [
-                        is_absent("id", "session", "source"),
-                        {"anyOf": [is_given("user"), is_given("app"), is_given("agent")]},
-                    ]
-                },
-            ]
-        }
-    )
+    model_config = ConfigDict(json_schema_extra=one_target())
 
     id: Name | None = None
     """The id of a memory."""
@@ -339,6 +332,15 @@ class Erase(ScopedBody):
     """The id of a session."""
     source: Name | None = None
     """The id of a message. Everything derived from it is erased too."""
+
+
+class ErasePreview(Erase):
+    """The data that would be erased: the same as for an erasure, or only the memories of an app."""
+
+    model_config = ConfigDict(json_schema_extra=one_target("memories_of"))
+
+    memories_of: Name | None = None
+    """The id of an app. Its memories would be erased, but not its sessions, as `DELETE /apps/{id}?purgeMemories=true` does."""
 
 
 class TopicEdit(Body):

@@ -213,7 +213,7 @@ def install(body: requests.NewApp, caller: Calling) -> App:
     Registers the app. If it is already registered, the given fields are updated, and the other fields keep their value.
     """
     caller.may("admin", app=body.app_id)
-    _whole_app(caller)
+    check_whole_app(caller)
     shares: Any = body.shares_with
     return _app(caller.memory.apps.install(body.app_id, name=body.name, shares_with=shares))
 
@@ -292,7 +292,7 @@ def uninstall(
     The memories of the app are kept unless `purgeMemories` is true.
     """
     caller.may("admin", app=app)
-    _whole_app(caller)
+    check_whole_app(caller)
     return Deleted(deleted_count=caller.memory.apps.uninstall(app, purge))
 
 
@@ -318,7 +318,7 @@ def purge(app: _App, caller: Calling) -> Deleted:
     longer recalled, and no memories are extracted from them.
     """
     caller.may("admin", app=app)
-    _whole_app(caller)
+    check_whole_app(caller)
     return Deleted(deleted_count=caller.memory.apps.purge(app))
 
 
@@ -347,7 +347,7 @@ def app_of(id: Annotated[str, Path(description="The id of the session.")], calle
     return AppOfConversation(app_id=next((each.scope.app for each in found if caller.sees(each.scope)), None))
 
 
-def _whole_app(caller: Caller) -> None:
+def check_whole_app(caller: Caller) -> None:
     """Raise ``Forbidden`` if the key is bound to a user or agent, because the operation affects all users of the app."""
     who = caller.principal
     if who.user is not None or who.agent is not None:

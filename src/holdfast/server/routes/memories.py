@@ -7,6 +7,7 @@ from typing import Annotated, Any, cast
 from fastapi import APIRouter, Path, Query, Request
 
 from holdfast.access.keys import may_change
+from holdfast.by_id.erasing import count_losses
 from holdfast.by_id.memories import NEVER
 from holdfast.errors import Conflict, InvalidInput, NotFound
 from holdfast.protocols import MemoryFilter, MessageFilter
@@ -15,6 +16,7 @@ from holdfast.server.api import convert, requests, responses
 from holdfast.server.api.fields import AnyLabel, Key, KindName, Label, Moment, Name, merged_kinds
 from holdfast.server.api.openapi import problems
 from holdfast.server.caller import Caller, Calling, Paged, Whose, check_batch, needs
+from holdfast.server.routes.apps import check_whole_app
 from holdfast.server.routes.idempotency import Route
 from holdfast.server.routes.sessions import erase_session
 from holdfast.services import services
@@ -270,10 +272,7 @@ def erase(body: requests.Erase, caller: Calling) -> responses.Receipt:
     Removes a memory, a session or a message for good, with everything derived from it. With an admin key, can also remove all
     data of a user, app or agent.
     """
-    one = {name: id for name in ("id", "session", "source") if (id := getattr(body, name)) is not None}
-    named = {name: part for name in ("user", "app", "agent") if (part := getattr(body, name)) is not None}
-    if len(one) + bool(named) != 1:
-        raise InvalidInput("Pass one of id, session and source, or a scope of user, app and agent. Nothing was erased.")
+    one, named = _targets(body)
     if named:
         parts = caller.may("admin", **named)
         return convert.receipt(caller.memory.erase(**parts))
@@ -284,6 +283,51 @@ def erase(body: requests.Erase, caller: Calling) -> responses.Receipt:
     elif body.source is not None:
         _check_message(caller, body.source)
     return convert.receipt(caller.memory.erase(**one))
+
+
+@router.post("/erase/preview", operation_id="preview_erasure", responses=problems(), openapi_extra=needs("write"))
+def preview_erasure(body: requests.ErasePreview, caller: Calling) -> responses.ErasureLosses:
+    """Preview an erasure.
+
+    Counts what `POST /v1/erase` would remove, and changes nothing. Needs the same rights as the erasure.
+    """
+    _, named = _targets(body, body.memories_of)
+    owner: dict[str, str | None] = {}
+    if named:
+        parts = caller.may("admin", user=body.user, app=body.app, agent=body.agent)
+        owner = {"user": parts["user"], "app": parts["app"], "agent": parts["agent"]}
+    reader = None
+    if body.id is not None:
+        caller.memory_found(body.id, "write")
+    elif body.session is not None:
+        reader = caller.session_found(body.session, "write").scope
+    elif body.source is not None:
+        _check_message(caller, body.source)
+    elif body.memories_of is not None:
+        caller.may("admin", app=body.memories_of)
+        check_whole_app(caller)
+    found = count_losses(
+        services(caller.memory),
+        memory=body.id,
+        session=body.session,
+        source=body.source,
+        owner=owner,
+        reader=reader,
+        memories_of=body.memories_of,
+    )
+    return responses.ErasureLosses.model_validate(found)
+
+
+def _targets(body: requests.Erase, other: str | None = None) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the id in the request by its field, or the parts of the scope. Exactly one target must be given.
+
+    ``other`` is a target of another type, if the request has one.
+    """
+    one = {name: id for name in ("id", "session", "source") if (id := getattr(body, name)) is not None}
+    named = {name: part for name in ("user", "app", "agent") if (part := getattr(body, name)) is not None}
+    if len(one) + bool(named) + (other is not None) != 1:
+        raise InvalidInput("Pass one of id, session and source, or a scope of user, app and agent. Nothing was erased.")
+    return one, named
 
 
 def _check_expiry(caller: Caller, expires_at: datetime | str | None) -> None:

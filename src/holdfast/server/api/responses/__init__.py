@@ -5,7 +5,17 @@ Attribute docstrings are the field descriptions in the OpenAPI document.
 
 from holdfast.server.api.responses.base import Counted, Listed, Model, Redaction, Scoped, TextCode
 from holdfast.server.api.responses.catalog import Kind, Kinds, TopicLine, TopicPage, Topics, UserProfile, UserRecord
-from holdfast.server.api.responses.changes import Change, Forgotten, History, Job, Memories, Receipt, Sources, Steps
+from holdfast.server.api.responses.changes import (
+    Change,
+    ErasureLosses,
+    Forgotten,
+    History,
+    Job,
+    Memories,
+    Receipt,
+    Sources,
+    Steps,
+)
 from holdfast.server.api.responses.chat import ChatAnswer, ToolUse, Usage
 from holdfast.server.api.responses.items import Consent, Memory, Message, Messages, Session
 from holdfast.server.api.responses.recall import Context, Hit, Hits, Reason
@@ -16,6 +26,7 @@ __all__ = [
     "Consent",
     "Context",
     "Counted",
+    "ErasureLosses",
     "Forgotten",
     "History",
     "Hit",

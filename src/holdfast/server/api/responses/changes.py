@@ -104,6 +104,27 @@ class Receipt(Model):
     """Copies that Holdfast has made and that are no longer where they were written."""
 
 
+class ErasureLosses(Model):
+    """The number of items that an erasure would remove. Nothing was changed."""
+
+    memories: Annotated[int, Field(examples=[21])]
+    """The number of memories that would be removed, including `derived`."""
+    live: Annotated[int, Field(examples=[18])]
+    """The number of these memories that are in use. The others are retired."""
+    derived: int
+    """The number of these memories that the request does not name. They were derived only from the data to erase."""
+    rebuilt: int
+    """The number of further memories that would be removed and derived again from their other sources."""
+    revisions: int
+    """The number of stored versions of all these memories."""
+    messages: int
+    """The number of messages that would be removed."""
+    sessions: int
+    """The number of sessions that would be removed."""
+    hidden: int
+    """The number of messages that would be hidden, so that nothing is extracted from them again. They stay stored."""
+
+
 class Job(Model):
     """A durable piece of background work."""
 

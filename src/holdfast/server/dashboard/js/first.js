@@ -2,12 +2,13 @@
 (() => {
   const VIEWS = {
     admin: [],
-    apps: [],
+    apps: ["losses"],
     chat: ["markdown", "parts", "views/chat-parts", "views/trace-links"],
     jobs: [],
     memories: [
       "bulk",
       "diff",
+      "losses",
       "parts",
       "views/memory",
       "views/memory-edit",
@@ -17,6 +18,7 @@
     ],
     people: [
       "lives",
+      "losses",
       "markdown",
       "opening",
       "parts",
@@ -25,9 +27,9 @@
       "views/sessions",
       "views/trace-links",
     ],
-    sessions: ["opening", "parts", "views/trace-links"],
-    settings: [],
-    start: ["charts", "parts", "views/admin/models", "views/stats"],
+    sessions: ["losses", "opening", "parts", "views/trace-links"],
+    settings: ["losses"],
+    start: ["charts", "losses", "parts", "views/admin/models", "views/stats"],
     stats: ["charts"],
     timeline: ["opening", "parts"],
     topics: ["markdown", "parts"],

@@ -5,6 +5,7 @@ import { confirm, dialog, splitTags } from "../dialogs.js";
 import { h, icon } from "../dom.js";
 import { number, shortDay, t } from "../i18n.js";
 import { renew } from "../known.js";
+import { countLosses, lossPoints } from "../losses.js";
 import { set } from "../settings.js";
 import { attempt, button, checkbox, chip, empty, field, head, iconButton, load, toast } from "../ui.js";
 
@@ -146,14 +147,25 @@ function appInputs(app) {
 
 async function remove(app, show) {
   let purge = false;
+  const lost = await attempt(null, () => countLosses({ memories_of: app.appId }));
+  if (!lost) return;
   const sure = await confirm({
     title: t("apps.remove.title", { name: app.name || app.appId }),
     points: [t("apps.remove.point1"), t("apps.remove.point2")],
     action: t("apps.remove"),
     danger: true,
-    extra: checkbox(t("apps.remove.purge", { n: app.memoryCount ?? 0 }), false, (value) => {
-      purge = value;
-    }),
+    extra: h(
+      "div",
+      {},
+      checkbox(t("apps.remove.purge", { n: lost.memories }), false, (value) => {
+        purge = value;
+      }),
+      h(
+        "ul.points",
+        {},
+        lossPoints(lost).map((point) => h("li", {}, point)),
+      ),
+    ),
   });
   if (!sure) return;
   const done = await attempt(null, () => del(`/apps/${part(app.appId)}`, { purgeMemories: purge ? "true" : "" }));

@@ -7,6 +7,7 @@ import { h, icon, replace } from "../dom.js";
 import { dateTime, named, number, percent, reasonText, t } from "../i18n.js";
 import { topics } from "../known.js";
 import { live } from "../live.js";
+import { countLosses, lossPoints } from "../losses.js";
 import { marks, memoryLink, memoryRow, sessionLink, speaker } from "../parts.js";
 import { go } from "../router.js";
 import { attempt, button, failed, link, load, toast, when } from "../ui.js";
@@ -342,9 +343,11 @@ async function undo(page, change, control) {
 }
 
 async function eraseIt(page, control) {
+  const lost = await attempt(control, () => countLosses({ id: page.memory.id }));
+  if (!lost) return;
   const sure = await confirm({
     title: t("erase.title"),
-    points: [t("erase.point1"), t("erase.point2"), t("erase.point2b"), t("erase.point3")],
+    points: [...lossPoints(lost), lost.hidden > 0 && t("erase.session"), t("erase.point3")].filter(Boolean),
     action: t("erase.go"),
     danger: true,
     extra: h("blockquote.asked", { dir: "auto" }, page.memory.text),

@@ -7,6 +7,7 @@ import { h, icon, replace } from "../dom.js";
 import { dateTime, number, t } from "../i18n.js";
 import { me, renew } from "../known.js";
 import { axis, lives, timeScale } from "../lives.js";
+import { losses } from "../losses.js";
 import { markdown } from "../markdown.js";
 import { memoryLink } from "../parts.js";
 import { go } from "../router.js";
@@ -194,7 +195,7 @@ function exporting({ user }) {
 /** Erase a person. The dialog lists what will be lost, and the name must be typed. */
 function erasing(found, who) {
   const name = found.user;
-  const losses = [
+  const removed = [
     t("person.lose.memories", { n: found.memories + found.retired, live: found.memories, retired: found.retired }),
     t("person.lose.sessions", { n: found.sessions }),
     t("person.lose.derived"),
@@ -202,9 +203,11 @@ function erasing(found, who) {
   const kept = t("person.lose.kept", { shared: number(found.shared) });
   const erase = async (event) => {
     const control = event.currentTarget;
+    const points = await attempt(control, () => losses({ user: name }));
+    if (!points) return;
     const sure = await confirm({
       title: t("settings.erase.title", { name }),
-      points: [...losses, kept, t("erase.point3")],
+      points: [...points, kept, t("erase.point3")],
       action: t("erase.go"),
       danger: true,
       typed: name,
@@ -222,7 +225,7 @@ function erasing(found, who) {
     h(
       "ul.points",
       {},
-      losses.map((loss) => h("li", {}, loss)),
+      removed.map((each) => h("li", {}, each)),
     ),
     h("p.quiet", {}, kept),
     !may && h("p.quiet", {}, t("person.needsAdmin")),

@@ -5,6 +5,7 @@ import { confirm, showReceipt } from "../dialogs.js";
 import { h, icon, replace } from "../dom.js";
 import { ago, capital, clock, dateTime, dayName, dayOf, fullDay, named, t } from "../i18n.js";
 import { live } from "../live.js";
+import { losses } from "../losses.js";
 import { opening } from "../opening.js";
 import { memoryLink, sessionLink, speaker } from "../parts.js";
 import { go } from "../router.js";
@@ -167,7 +168,7 @@ function draw({ session, messages, made, traces }) {
           h("code.quiet", {}, session.id),
         ),
       ),
-      actions(session, messages),
+      actions(session),
     ),
     h(
       "ol.messages",
@@ -182,12 +183,12 @@ function draw({ session, messages, made, traces }) {
   );
 }
 
-function actions(session, messages) {
+function actions(session) {
   const end = async () => {
     await post(`/v1/sessions/${part(session.id)}/end`);
     toast(t("chat.endedToast"));
   };
-  const erase = (event) => eraseIt(session, messages.length, event.currentTarget);
+  const erase = (event) => eraseIt(session, event.currentTarget);
   return h(
     "div.actions",
     {},
@@ -229,10 +230,12 @@ function messageRow(message, session, memories, trace) {
   );
 }
 
-async function eraseIt(session, count, control) {
+async function eraseIt(session, control) {
+  const points = await attempt(control, () => losses({ session: session.id }));
+  if (!points) return;
   const sure = await confirm({
     title: t("sessions.erase.title"),
-    points: [t("sessions.erase.point1", { n: count }), t("sessions.erase.point2"), t("erase.point3")],
+    points: [...points, t("erase.point3")],
     action: t("erase.go"),
     danger: true,
   });

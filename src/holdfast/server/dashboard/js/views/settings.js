@@ -3,8 +3,9 @@
 import { get, part, post, put } from "../api.js";
 import { confirm, showReceipt } from "../dialogs.js";
 import { h } from "../dom.js";
-import { LANGUAGES, current, named, number, t } from "../i18n.js";
+import { LANGUAGES, current, named, t } from "../i18n.js";
 import { me, renew } from "../known.js";
+import { losses } from "../losses.js";
 import { key, scope, set, setKey, settings } from "../settings.js";
 import { help, pickScope } from "../shell.js";
 import { attempt, button, field, head, load, segmented, select, toast } from "../ui.js";
@@ -174,20 +175,6 @@ function about(signal) {
   return [h("p", {}, t("settings.aboutText")), box, button(t("help.title"), help, { name: "help" })];
 }
 
-/** What erasing the scope removes. For a user, with the exact numbers. */
-async function losses() {
-  const { user, ...rest } = scope();
-  if (!user || Object.keys(rest).length) return [t("settings.erase.point1"), t("settings.erase.point2")];
-  const found = await get(`/v1/users/${part(user)}/overview`, { limit: 1 });
-  const { memories: live, retired, sessions, shared } = found;
-  return [
-    t("person.lose.memories", { n: live + retired, live, retired }),
-    t("person.lose.sessions", { n: sessions }),
-    t("person.lose.derived"),
-    t("person.lose.kept", { shared: number(shared) }),
-  ];
-}
-
 /** Erase all data of a user or an app. The name must be typed to confirm. */
 function danger() {
   const parts = Object.entries(scope());
@@ -195,7 +182,7 @@ function danger() {
   const what = parts.map(([, name]) => name).join(" · ");
   const go = async (event) => {
     const control = event.currentTarget;
-    const points = await attempt(control, losses);
+    const points = await attempt(control, () => losses(scope()));
     if (!points) return;
     const sure = await confirm({
       title: t("settings.erase.title", { name: what }),

@@ -5,6 +5,7 @@ import { confirm, showReceipt } from "../dialogs.js";
 import { h, icon, replace } from "../dom.js";
 import { current, t } from "../i18n.js";
 import { renew } from "../known.js";
+import { losses } from "../losses.js";
 import { hitCard, memoryLink, told } from "../parts.js";
 import { latest, record } from "../samples.js";
 import { changed, scope, useDefaultUser } from "../settings.js";
@@ -270,9 +271,11 @@ function samples(setup, fill) {
     });
   const remove = async (event) => {
     const control = event.currentTarget;
+    const points = await attempt(control, () => losses(...setup.samples.map((user) => ({ user }))));
+    if (!points) return;
     const sure = await confirm({
       title: t("samples.remove"),
-      points: [t("samples.lose", { names: setup.samples.join(", ") }), t("erase.point3")],
+      points: [t("samples.lose", { names: setup.samples.join(", ") }), ...points, t("erase.point3")],
       action: t("samples.remove"),
       danger: true,
     });
