@@ -23,6 +23,7 @@ from holdfast.recall.uses import SHOWN
 from holdfast.runtime.clock import as_utc
 from holdfast.text.clean import clean_metadata, clean_name
 from holdfast.types import OFF_RECORD, AppRecord, ChangeRecord, Context, Memory, Metadata, Scope, SessionRecord, SessionStatus
+from holdfast.types.translatable import translatable
 
 Point: TypeAlias = Literal["unanswered", "review", "selection"]
 """The purpose of a context block. It decides which query is used to recall memories for the block.
@@ -233,7 +234,7 @@ class Apps:
         """Return the record of an app. If an app has data but was never installed, return an empty record."""
         record = self._store.app(app)
         if record is None and not self._count(app) and not self._store.sessions(SessionFilter(owner={"app": app}, limit=1)):
-            raise NotFound(f"There is no app {app}.")
+            raise NotFound(translatable("absent.app", "There is no app {app}.", app=app))
         return record or AppRecord(app=app)
 
     def _count(self, app: str) -> int:

@@ -97,3 +97,12 @@ def test_ten_backups_under_load_are_complete_and_restored_by_one_command(tmp_pat
     assert len(copies[-1][1]) > len(copies[0][1]) > 0
     wrong = [(copy.name, each) for copy, before in copies for each in problems(copy, tmp_path / f"restored-{copy.name}", before)]
     assert wrong == []
+
+
+def test_a_backup_into_a_folder_that_is_a_file_fails_with_a_clear_error(tmp_path: Path) -> None:
+    (tmp_path / "backups").write_text("not a folder", "utf-8")
+    with holdfast.open(tmp_path / "memory.db", embedder="none", worker="none") as memory:
+        memory.remember("likes tea", user="ana")
+        with pytest.raises(holdfast.StoreError, match="The store is unchanged"):
+            memory.backup(tmp_path / "backups" / "copy.db")
+        assert memory.count_memories(user="ana") == 1

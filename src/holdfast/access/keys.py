@@ -132,7 +132,7 @@ def _within(bound: str | None, named: str | None, what: str) -> str | None:
     if bound is None or cleaned is None:
         return bound if cleaned is None else cleaned
     if cleaned != bound:
-        raise NotFound(f"There is no {what} {cleaned!r}.")
+        raise NotFound(translatable("absent.owner", "There is no {what} {name!r}.", what=what, name=cleaned))
     return bound
 
 
@@ -176,7 +176,9 @@ def bearer_of(header: str | None) -> str | None:
         return None
     scheme, _, token = header.strip().partition(" ")
     if scheme.casefold() != "bearer" or not token.strip():
-        raise Unauthorized("The Authorization header is malformed. Write it like: Authorization: Bearer hf_...")
+        raise Unauthorized(
+            translatable("key.malformed", "The Authorization header is malformed. Write it like: Authorization: Bearer hf_...")
+        )
     return token.strip()
 
 
@@ -270,7 +272,7 @@ class Gate:
         with self._store.write() as tx:
             record = tx.access_key(id)
             if record is None or not self._reaches(by, record):
-                raise NotFound(f"There is no key {id}.")
+                raise NotFound(translatable("absent.key", "There is no key {id}.", id=id))
             if record.revoked_at is None:
                 record = replace(record, revoked_at=self._clock.now())
                 tx.set_key(record)

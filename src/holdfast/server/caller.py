@@ -147,7 +147,13 @@ class Caller:
         exact = [each for each in fitting if _parts_of(each.scope) == {"user": None, "app": None, "agent": None, **named}]
         chosen = exact or fitting
         if len(chosen) > 1:
-            raise Conflict(f"Several sessions have the id {id}. Pass the user, app or agent of the one that is meant.")
+            raise Conflict(
+                translatable(
+                    "session.several",
+                    "Several sessions have the id {id}. Pass the user, app or agent of the one that is meant.",
+                    id=id,
+                )
+            )
         if chosen:
             check_found(
                 self.principal, right, chosen[0].scope, absent=translatable("absent.session", "There is no session {id}.", id=id)

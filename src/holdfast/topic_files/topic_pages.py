@@ -169,7 +169,13 @@ class TopicPages:
     @property
     def _topics(self) -> TopicRules:
         if self._preset.topics is None:
-            raise InvalidInput(f"The preset {self._preset.name!r} keeps no topics. Choose a preset with topics.")
+            raise InvalidInput(
+                translatable(
+                    "topics.none",
+                    "The preset {preset!r} keeps no topics. Choose a preset with topics.",
+                    preset=self._preset.name,
+                )
+            )
         return self._preset.topics
 
     def _scope(self, *, user: str | None, app: str | None, agent: str | None) -> Scope:

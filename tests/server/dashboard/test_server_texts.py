@@ -60,15 +60,18 @@ CODES = _codes()
 OMITTED = {
     "import.unknown_format": {"formats"},
     "import.nothing": {"title"},
+    "import.not_pdf": {"error"},
+    "backup.failed": {"error"},
     "model.not_there": {"advice"},
     "absent.erase": {"what"},
+    "absent.owner": {"what"},
     "text.empty": {"what", "expected"},
     "text.long": {"what"},
     "text.long_name": {"what"},
     "text.long_parts": {"what"},
     "text.unstorable": {"what"},
 }
-"""Values that the Spanish text leaves out, by code: lists, advice and field names that exist only in English."""
+"""Values that the Spanish text leaves out, by code: lists, advice, field names and reasons that exist only in English."""
 
 
 @pytest.mark.parametrize("code", sorted(CODES))

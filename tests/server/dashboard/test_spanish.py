@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from holdfast.config.settings import Settings
+from holdfast.services import services
 from tests.server.dashboard.support import SECTIONS, Visitor, visit
 from tests.server.http_support import Served, serving
 
@@ -103,3 +104,72 @@ def test_the_buttons_of_the_chat_fit_one_line(ana: Visitor) -> None:
     ana.say("Mi hermana Clara vive en Oaxaca.")
     end = ana.see(".chat-bar [data-action=end]")
     assert end.bounding_box()["height"] < 45
+
+
+def _fill(page: Visitor, selector: str, text: str) -> None:
+    """Type into a field, and submit its form."""
+    page.see(selector).fill(text)
+    page.page.locator(f"form:has({selector.removeprefix('dialog ')}) button[type=submit]").last.click()
+
+
+def _fail_in_many_ways(ana: Visitor, served: Served) -> Iterator[str]:
+    """Do something that fails, and yield a part of the message that is expected. Repeat with other actions."""
+    for route, expected in (
+        ("memories/mem_nada", "No existe el recuerdo mem_nada"),
+        ("sessions/ses_nada", "No existe la sesión ses_nada"),
+        ("traces/trc_nada", "No existe la traza trc_nada"),
+        ("topics/nada", "El tema «nada» no existe"),
+    ):
+        ana.go(route)
+        yield expected
+    ana.go("settings")
+    _fill(ana, "input[list=zones]", "Marte/Olimpo")
+    yield "«Marte/Olimpo» no es una zona horaria"
+    kept = served.client.post("/v1/memories", json={"text": "Vive en Lyon", "user": "ana"}).json()
+    ana.go(f"memories/{kept['id']}")
+    served.client.delete(f"/v1/memories/{kept['id']}", params={"erase": True}).raise_for_status()
+    ana.click("#main [data-action=forget]")
+    yield f"No existe el recuerdo {kept['id']}"
+    ana.go("admin/models")
+    ana.click("[data-role=chat] [data-action=choose]")
+    _fill(ana, "dialog input[type=text]", "nadie")
+    yield "«nadie» no es un nombre de modelo válido"
+    ana.page.keyboard.press("Escape")
+    ana.go("admin/backups")
+    (Path(services(served.pool.operator).store.location).parent / "backups").write_text("not a folder", "utf-8")
+    ana.click("[data-action=backup]")
+    yield "No se pudo escribir la copia de seguridad"
+    bound, read = served.key("write", user="bruno"), served.key("read")
+    ana.go("memories")
+    yield "Se necesita una clave de acceso"
+    for key, route, expected in (
+        ("hf_falsa", "memories", "Esta clave no es válida"),
+        (read, "admin/keys", "Esto requiere una clave de nivel admin; esta es de nivel read"),
+        (bound, "memories", "«ana» no existe"),
+        (bound, "stats", "esta clave está limitada a un usuario"),
+    ):
+        ana.go("settings")
+        _fill(ana, "input[type=password]", key)
+        ana.go(route)
+        yield expected
+
+
+def test_failed_actions_are_explained_in_spanish(ana: Visitor, served: Served) -> None:
+    details: list[str] = []
+    problem = "application/problem+json"
+    ana.page.on(
+        "response",
+        lambda found: (
+            details.append(found.json()["detail"]) if found.headers.get("content-type", "").startswith(problem) else None
+        ),
+    )
+    count = 0
+    for expected in _fail_in_many_ways(ana, served):
+        ana.see(".problem, .toast.bad", has_text=expected)
+        shown = ana.page.inner_text("body")
+        assert [text for text in details if text in shown] == [], "a text of the server is shown in English"
+        assert ana.page.locator("details.original").count() == 0, "a text of the server has no translation"
+        assert _english(ana) == []
+        count += 1
+    assert count > 10
+    assert len(details) > 10

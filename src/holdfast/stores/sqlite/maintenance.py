@@ -4,6 +4,7 @@ import logging
 import shlex
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
@@ -178,9 +179,15 @@ def backup(connection: FileConnection, target: Path) -> None:
         create_file(target)  # VACUUM INTO keeps the mode of an empty file
         connection.execute("VACUUM INTO ?", (str(target),))
     except (apsw.Error, OSError) as error:
-        target.unlink(missing_ok=True)
+        with suppress(OSError):  # the folder may be a file
+            target.unlink(missing_ok=True)
         raise StoreError(
-            f"The backup to {target} failed: {error}. The store is unchanged. Check the folder, its permissions and free space."
+            translatable(
+                "backup.failed",
+                "The backup to {path} failed: {error}. The store is unchanged. Check the folder, its permissions and free space.",
+                path=str(target),
+                error=str(error),
+            )
         ) from error
 
 
