@@ -2,13 +2,12 @@
 (() => {
   const VIEWS = {
     admin: [],
-    apps: ["losses"],
+    apps: [],
     chat: ["markdown", "parts", "views/chat-parts", "views/trace-links"],
     jobs: [],
     memories: [
       "bulk",
       "diff",
-      "losses",
       "parts",
       "views/memory",
       "views/memory-edit",
@@ -18,7 +17,6 @@
     ],
     people: [
       "lives",
-      "losses",
       "markdown",
       "opening",
       "parts",
@@ -27,9 +25,9 @@
       "views/sessions",
       "views/trace-links",
     ],
-    sessions: ["losses", "opening", "parts", "views/trace-links"],
-    settings: ["losses"],
-    start: ["charts", "losses", "parts", "views/admin/models", "views/stats"],
+    sessions: ["opening", "parts", "views/trace-links"],
+    settings: [],
+    start: ["charts", "parts", "views/admin/models", "views/stats"],
     stats: ["charts"],
     timeline: ["opening", "parts"],
     topics: ["markdown", "parts"],

@@ -1,11 +1,10 @@
 // Apps: the installed apps, their memories and their sharing.
 
 import { del, get, part, post } from "../api.js";
-import { confirm, dialog, splitTags } from "../dialogs.js";
+import { confirm, countLosses, dialog, lossPoints, splitTags } from "../dialogs.js";
 import { h, icon } from "../dom.js";
 import { number, shortDay, t } from "../i18n.js";
 import { renew } from "../known.js";
-import { countLosses, lossPoints } from "../losses.js";
 import { set } from "../settings.js";
 import { attempt, button, checkbox, chip, empty, field, head, iconButton, load, toast } from "../ui.js";
 

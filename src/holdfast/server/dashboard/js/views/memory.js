@@ -1,13 +1,12 @@
 // One memory: its text, fields, history, sources and actions.
 
 import { del, get, part, patch, post } from "../api.js";
-import { confirm, showReceipt } from "../dialogs.js";
+import { confirm, countLosses, lossPoints, showReceipt } from "../dialogs.js";
 import { diff } from "../diff.js";
 import { h, icon, replace } from "../dom.js";
 import { dateTime, named, number, percent, reasonText, t } from "../i18n.js";
 import { topics } from "../known.js";
 import { live } from "../live.js";
-import { countLosses, lossPoints } from "../losses.js";
 import { marks, memoryLink, memoryRow, sessionLink, speaker } from "../parts.js";
 import { go } from "../router.js";
 import { attempt, button, failed, link, load, toast, when } from "../ui.js";

@@ -2,12 +2,11 @@
 
 import { around } from "./around.js";
 import { download, get, part, post } from "../api.js";
-import { confirm, showReceipt } from "../dialogs.js";
+import { confirm, losses, showReceipt } from "../dialogs.js";
 import { h, icon, replace } from "../dom.js";
 import { dateTime, number, t } from "../i18n.js";
 import { me, renew } from "../known.js";
 import { axis, lives, timeScale } from "../lives.js";
-import { losses } from "../losses.js";
 import { markdown } from "../markdown.js";
 import { memoryLink } from "../parts.js";
 import { go } from "../router.js";

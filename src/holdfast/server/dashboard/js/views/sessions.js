@@ -1,11 +1,10 @@
 // Sessions: their messages, and the memories learned from each message.
 
 import { del, get, getHere, part, post } from "../api.js";
-import { confirm, showReceipt } from "../dialogs.js";
+import { confirm, losses, showReceipt } from "../dialogs.js";
 import { h, icon, replace } from "../dom.js";
 import { ago, capital, clock, dateTime, dayName, dayOf, fullDay, named, t } from "../i18n.js";
 import { live } from "../live.js";
-import { losses } from "../losses.js";
 import { opening } from "../opening.js";
 import { memoryLink, sessionLink, speaker } from "../parts.js";
 import { go } from "../router.js";

@@ -1,11 +1,10 @@
 // Settings: access key, scope, user, appearance and erasure.
 
 import { get, part, post, put } from "../api.js";
-import { confirm, showReceipt } from "../dialogs.js";
+import { confirm, losses, showReceipt } from "../dialogs.js";
 import { h } from "../dom.js";
 import { LANGUAGES, current, named, t } from "../i18n.js";
 import { me, renew } from "../known.js";
-import { losses } from "../losses.js";
 import { key, scope, set, setKey, settings } from "../settings.js";
 import { help, pickScope } from "../shell.js";
 import { attempt, button, field, head, load, segmented, select, toast } from "../ui.js";

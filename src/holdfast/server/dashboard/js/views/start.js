@@ -1,11 +1,10 @@
 // First steps: who you are, three steps that show memory at work, sample data, and a local model.
 
 import { del, get, part, post, put, randomId } from "../api.js";
-import { confirm, showReceipt } from "../dialogs.js";
+import { confirm, losses, showReceipt } from "../dialogs.js";
 import { h, icon, replace } from "../dom.js";
 import { current, t } from "../i18n.js";
 import { renew } from "../known.js";
-import { losses } from "../losses.js";
 import { hitCard, memoryLink, told } from "../parts.js";
 import { latest, record } from "../samples.js";
 import { changed, scope, useDefaultUser } from "../settings.js";
