@@ -101,8 +101,8 @@ def from_source(source: SettingsSource) -> Mapping[str, Any]:
 
     The file can be a settings file of Holdfast, or the original YAML file of a design (an assistant such as Rumi). If at
     least one name in the file is a Holdfast setting, the file is a settings file. Otherwise its values are settings of the
-    design, and they are returned under the name ``memory``. Tables with an unknown name belong to other programs and are
-    ignored. A mapping is treated like the content of a file.
+    design, and they are returned under the name ``memory``. In both files, a table whose name is no Holdfast setting belongs to
+    another program and is ignored. A mapping is treated like the content of a file.
     """
     if isinstance(source, DesignSettings):
         return {"preset": source.preset, "memory": source}

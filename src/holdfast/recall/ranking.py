@@ -176,8 +176,10 @@ def relevance_margin(strength: float, background: Background, *, best: float, fl
 
     The minimum is the higher of two values: ``floor``, and ``best`` (the strength of the best hit) minus the allowed gap.
     ``sentences`` is the number of sentences in the query. A query with several sentences may be about several things, so each
-    item matches the query less well. Each further sentence therefore lowers the floor and widens the gap. Without cosines,
-    the floor is ``BIAS``, so that shared words alone make an item relevant.
+    item matches the query less well. Each further sentence therefore lowers the floor and widens the gap.
+
+    If the search had no embedder, ``background`` has no cosines. Then shared words alone make an item relevant: the floor is
+    ``BIAS``, whatever ``floor`` and ``sentences`` are.
     """
     floor -= _SENTENCE_DILUTION * (sentences - 1)
     if background.scale != 1.0:  # there are no cosines: shared words alone make an item relevant

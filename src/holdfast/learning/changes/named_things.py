@@ -33,7 +33,7 @@ class NamedThing(NamedTuple):
 
 
 def named_thing(text: str, language: str | None = None) -> NamedThing | None:
-    """Return the type and the name of the thing in a statement that only names it, such as "has a cat named Michi".
+    """Return the type and the name of a thing ("cat", "Michi") if a statement says no more than these: "has a cat named Michi".
 
     Return None for any other statement.
     """

@@ -278,10 +278,10 @@ class _Batch:
         return any(self._chance(old, new) >= _MIN_PLAUSIBLE for old in olds for new in news)
 
     def _is_own_move(self, why: tuple[str, bool], put: Put) -> bool:
-        """Return True if the rules are certain of a move, and the sentence reader says that the statement is about the user.
+        """Return True if the rules are certain that a person moved to another place, and the sentence reader says that it is the user.
 
-        ``why`` is the result of the rules: the reason, and whether it is certain. Such a move counts even if
-        :meth:`_is_plausible` returns False. That happens if the sentence reader does not know a place.
+        ``why`` is the result of the rules: the reason, and whether it is certain. The user's move counts even if
+        :meth:`_is_plausible` returns False, which happens if the sentence reader does not know the name of the place.
         """
         return self._reader is not None and why == ("moved", True) and self._reader.read(put.text).owner == "user"
 

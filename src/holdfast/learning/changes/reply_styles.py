@@ -57,7 +57,7 @@ def _sides(text: str) -> dict[int, int]:
 
 
 def _other_things(old: str, new: str) -> bool:
-    """Return True if the two wishes name different types of text, such as emails and answers."""
+    """Return True if two instructions for replies, ``old`` and ``new``, name different types of text, such as emails and answers."""
     before, after = (frozenset(_THING.findall(folded(text))) for text in (old, new))
     kinds = [frozenset().union(*(meaning(word.rstrip("s"), None) for word in words)) for words in (before, after)]
     return bool(kinds[0] and kinds[1]) and kinds[0].isdisjoint(kinds[1])

@@ -111,7 +111,7 @@ def repaired_within(text: str) -> str:
 
 
 def _bare_value(fragment: str, match: re.Match[str], name: str) -> str:
-    """Return a value without leading articles and prepositions."""
+    """Return the part of a fragment that the group ``name`` of a match covers, without leading articles and prepositions."""
     value = fragment[match.start(name) : match.end(name)].strip(" ,.!")
     while (leading := _LEADING_WORDS.match(fold_clause(value))) is not None:
         value = value[leading.end() :]

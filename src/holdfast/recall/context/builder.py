@@ -110,7 +110,7 @@ class ContextBuilder:
         return replace(conversation, topic=None)
 
     def _page(self, reader: Scope, topic: str, *, max_lines: int) -> list[Hit]:
-        """Return the lines of a topic's page, oldest first."""
+        """Return the oldest ``max_lines`` lines of a topic's page, oldest first."""
         kinds = (self._preset.topics.kind,) if self._preset.topics else None
         wanted = MemoryFilter(
             reader=reader, kinds=kinds, topic=topic, unexpired_at=self._clock.now(), min_trust=self._preset.min_trust

@@ -313,7 +313,8 @@ class PostgresTransaction(SQLTransaction):
         """Lease the most urgent job that is due or whose lease has expired. Return None if there is no such job.
 
         The lease ends at ``until``. With ``kinds``, only jobs of these kinds are leased. A job whose kind is in ``exclusive`` is
-        skipped while another such job of the same scope is leased. To ensure this, only one worker of a tenant leases at a time.
+        skipped while a job of the same scope is leased whose kind is in ``exclusive``, too. To ensure this, the workers of a
+        tenant call this method one after the other.
         """
         if exclusive:
             self._locks.hold(["leases"])

@@ -38,7 +38,7 @@ class JobWrites:
         """Lease the most urgent job that is due or whose lease has expired. Return None if there is no such job.
 
         The lease ends at ``until``. With ``kinds``, only jobs of these kinds are leased. A job whose kind is in ``exclusive`` is
-        skipped while another such job of the same scope is leased.
+        skipped while a job of the same scope is leased whose kind is in ``exclusive``, too.
         """
         found = next_job(
             self._connection, self.tenant, now=now, until=until, kinds=kinds, exclusive=exclusive, lock=self._free_row_lock
