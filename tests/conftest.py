@@ -41,6 +41,12 @@ from tools.order_tests import shared_out  # noqa: E402
 if (in_memory := memory_folder()) is not None:
     os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", in_memory)  # where pytest makes the folders of ``tmp_path``
 
+# The workers and the processes that tests start import sitecustomize from this folder.
+_STARTUP = str(Path(__file__).parent / "startup")
+_PATHS = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+if _STARTUP not in _PATHS:
+    os.environ["PYTHONPATH"] = os.pathsep.join([_STARTUP, *filter(None, _PATHS)])
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the option ``--places``, which selects the backends that tests run on."""

@@ -7,7 +7,6 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -24,12 +23,11 @@ def _with(language: str) -> list[Path]:
     return [page for page in PAGES if blocks(page, language)]
 
 
-@pytest.fixture
-def home(tmp_path: Path) -> dict[str, str]:
-    """An environment with an empty data directory and the usual folder for weights."""
+def _environment(home: Path) -> dict[str, str]:
+    """Return environment variables with a data directory and the usual folder for weights."""
     return {
         **os.environ,
-        "HOLDFAST_HOME": str(tmp_path / "home"),
+        "HOLDFAST_HOME": str(home),
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
         "PYTHONUTF8": "1",
     }
@@ -65,49 +63,51 @@ for line in sys.stdin:
 """
 
 
-@contextmanager
-def _runner(environment: dict[str, str]) -> Iterator[Callable[[str, Path], int]]:
-    """Yield a function that runs a program in a process of its own, and returns its exit status.
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str, Path], int]]:
+    """Yield a function that runs a program in a process of its own with an empty data directory, and returns its exit status.
 
     The process is forked from one that has imported Holdfast, because importing takes a third of the time of most programs.
     """
-    command = [sys.executable, "-c", _PARENT]
+    command, environment = [sys.executable, "-c", _PARENT], _environment(tmp_path_factory.mktemp("parent"))
     with subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as parent:
         assert parent.stdin is not None
         assert parent.stdout is not None
         given, returned = parent.stdin, parent.stdout
 
-        def run(body: str, folder: Path) -> int:
+        def run_one(body: str, folder: Path) -> int:
             print(json.dumps([body, str(folder)]), file=given, flush=True)
             return int(returned.readline())
 
-        yield run
+        yield run_one
         given.close()
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("page", _programs_by_page())
-def test_python_in_the_documents_runs_and_prints_what_they_show(page: Path, home: dict[str, str], tmp_path: Path) -> None:
+def test_python_in_the_documents_runs_and_prints_what_they_show(
+    page: Path, run: Callable[[str, Path], int], tmp_path: Path
+) -> None:
     for framework in frameworks().values():
         if page.parent.name in {"adapters", "cookbook"} and page.name in framework.pages:
             skip_without(framework)
-    with _runner(home) as run:
-        for number, (body, shown) in enumerate(programs(page)):
-            folder = tmp_path / str(number)
-            folder.mkdir()
-            status = run(body, folder)
-            assert status == 0, f"{body}\n{(folder / 'errors').read_text('utf-8')}"
-            printed = (folder / "printed").read_text("utf-8")
-            assert shown is None or fits(shown, printed), f"{body}\n{printed}"
+    for number, (body, shown) in enumerate(programs(page)):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        status = run(body, folder)
+        assert status == 0, f"{body}\n{(folder / 'errors').read_text('utf-8')}"
+        printed = (folder / "printed").read_text("utf-8")
+        assert shown is None or fits(shown, printed), f"{body}\n{printed}"
 
 
 @pytest.mark.long
 @pytest.mark.ledger("X1")
 @pytest.mark.parametrize("page", _with("console"), ids=lambda page: page.name)
-def test_commands_in_the_documents_print_what_they_show(page: Path, home: dict[str, str], tmp_path: Path) -> None:
+def test_commands_in_the_documents_print_what_they_show(page: Path, tmp_path: Path) -> None:
+    environment = _environment(tmp_path / "home")
     for command, shown in steps(page):
         done = subprocess.run(
-            shlex.split(command), env=home, cwd=tmp_path, capture_output=True, encoding="utf-8", timeout=60, check=False
+            shlex.split(command), env=environment, cwd=tmp_path, capture_output=True, encoding="utf-8", timeout=60, check=False
         )
         assert done.returncode == 0, f"{command}\n{done.stderr}"
         assert fits(shown, done.stdout), f"{command}\n{done.stdout}"

@@ -148,15 +148,16 @@ def test_a_story_with_kills_is_played_and_scored(tmp_path: Path, model: str) -> 
     result = score(story, day, model=model)  # type: ignore[arg-type]
     assert (result.durable, result.explicit, result.kills) == (2, 1, 2)
     assert list(result.missing) == []
+    assert list(result.missing_explicit) == []
     assert list(result.stale) == []
     assert list(result.refusals) == []
     assert list(result.small_talk) == []
+    assert list(result.over) == []
     assert result.meets_targets
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("design", DESIGNS)
-def test_every_design_has_a_host_that_plays_a_story(tmp_path: Path, design: str) -> None:
+@pytest.mark.parametrize("design", [design for design in DESIGNS if design != "lobug"])  # the test above plays it
+def test_every_other_design_has_a_host_that_plays_a_story(tmp_path: Path, design: str) -> None:
     story = load_story(_write(tmp_path, design))
     for model in ("none", "scripted"):
         [day] = play(story, tmp_path / model, model=model, embedder="talk-embed-s")

@@ -169,7 +169,10 @@ class Run:
         return KillPoint(point, self.chance.randint(1, _OFTEN.get(point, _RARE.get(point, 6))))
 
     def begin(self, name: str, first: int = 0) -> Child:
-        part = Part(name, self.folder, self.kill_point(name), first, self.threads, self.too_early)
+        point = self.kill_point(name)
+        # The threads of both writers would take nearly all jobs, and the worker would rarely reach its kill point.
+        threads = self.threads and not (name == "right" and point is None)
+        part = Part(name, self.folder, point, first, threads, self.too_early)
         return Child(part, *start(run_worker if name == "worker" else run_writer, part))
 
     def go(self) -> None:

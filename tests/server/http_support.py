@@ -30,6 +30,16 @@ def client(url: str, **options: Any) -> httpx.Client:
     return httpx.Client(base_url=url, verify=False, **{"timeout": 30, **options})
 
 
+def get(url: str, **options: Any) -> httpx.Response:
+    """Do the same as ``httpx.get``, without loading certificates."""
+    return httpx.get(url, verify=False, **options)
+
+
+def post(url: str, **options: Any) -> httpx.Response:
+    """Do the same as ``httpx.post``, without loading certificates."""
+    return httpx.post(url, verify=False, **options)
+
+
 @dataclass
 class Served:
     """A server in a thread of this process."""
@@ -132,7 +142,7 @@ def wait_for(url: str, seconds: float = 60) -> None:
     until = time.monotonic() + seconds
     while True:
         try:
-            httpx.get(f"{url}/health", timeout=5, verify=False)
+            get(f"{url}/health", timeout=5)
         except httpx.TransportError:
             assert time.monotonic() < until, "the server does not answer"
             time.sleep(0.05)

@@ -20,7 +20,7 @@ import pytest
 from tests.cli.support import Holdfast, executable
 from tests.models.remote.chat_server import ChatServer, Step
 from tests.places import Place
-from tests.server.http_support import Process, eventually, process
+from tests.server.http_support import Process, client, eventually, get, post, process
 
 psutil = pytest.importorskip("psutil", reason="comes with the wheel that has PostgreSQL")
 
@@ -34,7 +34,7 @@ def home(tmp_path: Path) -> Holdfast:
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_the_server_stops_on_a_signal(home: Holdfast, number: int) -> None:
     with process(home.home) as server:
-        assert httpx.get(f"{server.url}/").status_code == 200
+        assert get(f"{server.url}/").status_code == 200
         assert server.stop(number) == 0
 
 
@@ -50,9 +50,9 @@ def test_a_request_under_way_is_finished_and_queued_work_stays_queued(home: Hold
     with ChatServer(respond=slowly) as model, ThreadPoolExecutor(1) as pool:
         environment = {"HOLDFAST_CHAT_URL": model.url, "OPENAI_API_KEY": "k", "HOLDFAST_WORKER": "none"}
         with process(home.home, "--chat", "openai:m", **environment) as server:
-            httpx.post(f"{server.url}/v1/sessions/a/messages", json={"role": "user", "text": "I live in Lyon.", "user": "ana"})
-            httpx.post(f"{server.url}/v1/sessions/a/end")
-            answer = pool.submit(httpx.post, f"{server.url}/v1/sessions/b/chat", json={"text": "hi", "user": "ana"}, timeout=30)
+            post(f"{server.url}/v1/sessions/a/messages", json={"role": "user", "text": "I live in Lyon.", "user": "ana"})
+            post(f"{server.url}/v1/sessions/a/end")
+            answer = pool.submit(post, f"{server.url}/v1/sessions/b/chat", json={"text": "hi", "user": "ana"}, timeout=30)
             assert asked.wait(60)
             assert server.stop() == 0
             assert answer.result().json()["text"] == "Here you are."
@@ -73,15 +73,15 @@ def test_a_client_that_follows_events_does_not_prevent_shutdown(home: Holdfast) 
 @pytest.mark.long
 def test_the_log_is_lines_of_json_without_what_was_said_or_asked(home: Holdfast) -> None:
     with process(home.home) as server:
-        httpx.post(f"{server.url}/v1/sessions/s/messages", json={"role": "user", "text": "my secret pangolin", "user": "ana"})
-        httpx.post(f"{server.url}/v1/sessions/s/end")
-        httpx.post(f"{server.url}/v1/recall", json={"query": "which pangolin?", "user": "ana"})
-        httpx.get(f"{server.url}/v1/memories?user=ana&key=pangolin")
-        httpx.post(f"{server.url}/v1/memories", json={"text": "pangolin", "kind": "none such"})
-        httpx.post(f"{server.url}/v1/sessions/s/chat", json={"text": "pangolin?"})
-        httpx.get(f"{server.url}/v1/topics/pangolin", params={"user": "ana"})
-        httpx.put(f"{server.url}/v1/users/pangolin", json={"language": "en"})
-        httpx.get(f"{server.url}/v1/pangolin/pangolin")
+        post(f"{server.url}/v1/sessions/s/messages", json={"role": "user", "text": "my secret pangolin", "user": "ana"})
+        post(f"{server.url}/v1/sessions/s/end")
+        post(f"{server.url}/v1/recall", json={"query": "which pangolin?", "user": "ana"})
+        get(f"{server.url}/v1/memories?user=ana&key=pangolin")
+        post(f"{server.url}/v1/memories", json={"text": "pangolin", "kind": "none such"})
+        post(f"{server.url}/v1/sessions/s/chat", json={"text": "pangolin?"})
+        get(f"{server.url}/v1/topics/pangolin", params={"user": "ana"})
+        httpx.put(f"{server.url}/v1/users/pangolin", json={"language": "en"}, verify=False)
+        get(f"{server.url}/v1/pangolin/pangolin")
         server.stop()
     text = server.log.read_text()
     lines = [json.loads(line) for line in text.splitlines() if line != "Press Ctrl-C to stop."]
@@ -113,7 +113,7 @@ def _meet_both(server: Process) -> None:
 
     def met() -> bool:
         with ThreadPoolExecutor(8) as pool:
-            list(pool.map(lambda _: httpx.get(f"{server.url}/v1/me", timeout=30), range(16)))
+            list(pool.map(lambda _: get(f"{server.url}/v1/me", timeout=30), range(16)))
         return len({each["process"] for each in _requests(server.log)}) == 2
 
     eventually(met, 40)
@@ -137,22 +137,22 @@ def test_two_processes_serve_one_store(home: Holdfast, place: Place) -> None:
         _meet_both(server)
 
         def remember(number: int) -> str:
-            with httpx.Client(base_url=server.url, timeout=60) as client:
-                client.post(
+            with client(server.url, timeout=60) as caller:
+                caller.post(
                     "/v1/sessions/talk/messages",
                     json={"role": "user", "text": f"number {number}", "id": f"c{number}", "user": "ana"},
                 )
-                made = client.post("/v1/memories", json={"text": f"fact number {number}", "user": "ana"})
+                made = caller.post("/v1/memories", json={"text": f"fact number {number}", "user": "ana"})
                 assert made.status_code == 201, made.text
-                found = client.post("/v1/recall", json={"query": f"fact number {number}", "user": "ana", "limit": 50})
+                found = caller.post("/v1/recall", json={"query": f"fact number {number}", "user": "ana", "limit": 50})
                 assert made.json()["id"] in [hit["id"] for hit in found.json()["hits"]]
                 return str(made.json()["id"])
 
         with ThreadPoolExecutor(8) as pool:
             made = list(pool.map(remember, range(40)))
         assert len(set(made)) == 40
-        assert httpx.get(f"{server.url}/v1/memories?user=ana&limit=1").json()["total"] == 40
-        said = httpx.get(f"{server.url}/v1/sessions/talk/messages?limit=100").json()["items"]
+        assert get(f"{server.url}/v1/memories?user=ana&limit=1").json()["total"] == 40
+        said = get(f"{server.url}/v1/sessions/talk/messages?limit=100").json()["items"]
         assert len({each["seq"] for each in said}) == 40
         assert server.stop() == 0
 
@@ -162,7 +162,7 @@ def test_two_processes_serve_one_store(home: Holdfast, place: Place) -> None:
 def test_open_connections_are_shared_evenly_between_two_processes(home: Holdfast) -> None:
     with process(home.home, "--workers", "2") as server, contextlib.ExitStack() as open_ones:
         _meet_both(server)
-        clients = [open_ones.enter_context(httpx.Client(base_url=server.url, timeout=30)) for _ in range(24)]
+        clients = [open_ones.enter_context(client(server.url, timeout=30)) for _ in range(24)]
         with ThreadPoolExecutor(len(clients)) as pool:
             for _ in range(3):  # several rounds over the same open connections
                 list(pool.map(lambda client: client.get("/v1/people"), clients))
@@ -178,8 +178,8 @@ def test_a_retry_that_reaches_another_process_does_nothing_twice(home: Holdfast)
         _meet_both(server)
         body, key = {"role": "user", "text": "once", "user": "ana"}, {"Idempotency-Key": "k1"}
         for _ in range(12):  # a new connection each time, so both processes are reached
-            assert httpx.post(f"{server.url}/v1/sessions/t/messages", json=body, headers=key).status_code == 201
-        assert len(httpx.get(f"{server.url}/v1/sessions/t/messages").json()["items"]) == 1
+            assert post(f"{server.url}/v1/sessions/t/messages", json=body, headers=key).status_code == 201
+        assert len(get(f"{server.url}/v1/sessions/t/messages").json()["items"]) == 1
 
 
 @pytest.mark.long
@@ -191,7 +191,7 @@ def test_a_process_that_dies_is_started_again(home: Holdfast) -> None:
 
         def others() -> bool:
             try:
-                httpx.get(f"{server.url}/v1/me", timeout=5)
+                get(f"{server.url}/v1/me", timeout=5)
             except httpx.TransportError:
                 return False
             return len({each["process"] for each in _requests(server.log)}) >= 3
@@ -216,7 +216,7 @@ def test_the_address_is_printed_once_the_server_answers(tmp_path: Path, workers:
         assert popen.stdout is not None
         line = popen.stdout.readline().decode()
         # A server that is still starting would not respond within this time.
-        answer = httpx.get(f"{line.removeprefix('Dashboard: ').strip()}health", timeout=3)
+        answer = get(f"{line.removeprefix('Dashboard: ').strip()}health", timeout=3)
         assert answer.status_code == 200
     finally:
         popen.terminate()

@@ -8,13 +8,12 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-import httpx
 import pytest
 
 from holdfast.server.tenants import open_pool
 from tests.cli.support import executable
 from tests.places import Place
-from tests.server.http_support import Process, eventually, process
+from tests.server.http_support import Process, client, eventually, get, process
 
 pytestmark = [pytest.mark.everywhere("postgres"), pytest.mark.ledger("X9")]
 
@@ -47,10 +46,10 @@ def _talk(servers: list[Process], tenant: str, key: str) -> None:
     """Add messages to ten sessions, alternating between the servers, and end the sessions."""
     header = {"Authorization": f"Bearer {key}"}
     for number in range(10):
-        with httpx.Client(base_url=servers[number % len(servers)].url, headers=header, timeout=60) as client:
+        with client(servers[number % len(servers)].url, headers=header, timeout=60) as caller:
             said = {"role": "user", "text": f"I live in {tenant}town{number}.", "user": "ana", "id": f"c{number}"}
-            assert client.post(f"/v1/sessions/s{number}/messages", json=said).status_code == 201
-            assert client.post(f"/v1/sessions/s{number}/end", json={"user": "ana"}).status_code == 200
+            assert caller.post(f"/v1/sessions/s{number}/messages", json=said).status_code == 201
+            assert caller.post(f"/v1/sessions/s{number}/end", json={"user": "ana"}).status_code == 200
 
 
 @pytest.mark.long
@@ -66,11 +65,11 @@ def test_two_servers_and_two_workers_serve_three_tenants_and_keep_them_apart(
             header = {"Authorization": f"Bearer {keys[tenant]}"}
 
             def learnt(header: dict[str, str] = header) -> list[str] | None:
-                jobs = httpx.get(f"{servers[0].url}/v1/jobs?limit=100", headers=header, timeout=30).json()["items"]
+                jobs = get(f"{servers[0].url}/v1/jobs?limit=100", headers=header, timeout=30).json()["items"]
                 if not jobs or any(job["state"] != "done" for job in jobs):
                     return None
-                found = httpx.get(f"{servers[1].url}/v1/memories?user=ana&limit=100&retired=true", headers=header, timeout=30)
-                shown = httpx.get(f"{servers[1].url}/v1/memories?user=ana&limit=100", headers=header, timeout=30)
+                found = get(f"{servers[1].url}/v1/memories?user=ana&limit=100&retired=true", headers=header, timeout=30)
+                shown = get(f"{servers[1].url}/v1/memories?user=ana&limit=100", headers=header, timeout=30)
                 return [each["text"] for each in (*found.json()["items"], *shown.json()["items"])]
 
             texts = eventually(learnt, 60)

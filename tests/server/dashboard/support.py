@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
-import httpx
 import pytest
+
+from tests.server.http_support import client, post
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="the dashboard is walked with playwright, which is not installed")
 
@@ -124,7 +125,7 @@ def _hear(visitor: Visitor, message: Any) -> None:
 
 def remember(url: str, text: str, **more: Any) -> Mapping[str, Any]:
     """Store a memory over HTTP."""
-    answer = httpx.post(f"{url}/v1/memories", json={"text": text, "user": "ana", **more}, timeout=30)
+    answer = post(f"{url}/v1/memories", json={"text": text, "user": "ana", **more}, timeout=30)
     assert answer.status_code == 201, answer.text
     kept: Mapping[str, Any] = answer.json()
     return kept
@@ -132,9 +133,9 @@ def remember(url: str, text: str, **more: Any) -> Mapping[str, Any]:
 
 def fill(url: str, language: str = "en") -> None:
     """Store sample data for every page to show."""
-    with httpx.Client(base_url=url, timeout=60) as client:
-        client.post("/v1/samples", json={"language": language}).raise_for_status()
+    with client(url, timeout=60) as caller:
+        caller.post("/v1/samples", json={"language": language}).raise_for_status()
         for text in ("Prefers window seats", "Has a standing meeting on Mondays", "Is allergic to walnuts", "Plays the viola"):
             remember(url, text)
-        client.post("/v1/backups").raise_for_status()
-        client.post("/v1/work").raise_for_status()
+        caller.post("/v1/backups").raise_for_status()
+        caller.post("/v1/work").raise_for_status()

@@ -7,7 +7,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 
 import holdfast
@@ -15,7 +14,7 @@ from holdfast.background.jobs import new_job
 from holdfast.services import services
 from tests.models.remote.chat_server import ChatServer
 from tests.server.dashboard.support import VIEWS, Visitor, remember, visit
-from tests.server.http_support import eventually, process
+from tests.server.http_support import eventually, get, post, process
 
 pytestmark = [pytest.mark.ledger("X12"), pytest.mark.timeout(180)]
 
@@ -115,7 +114,7 @@ def test_an_edit_shows_its_difference_and_can_be_undone(ana: Visitor, url: str) 
     assert "promoted" in ana.see(".changes").inner_text()
     ana.click("[data-action=undo]")
     ana.see(".memory-full", has_text="Works as a data engineer")
-    assert httpx.get(f"{url}/v1/memories/{kept['id']}").json()["text"] == "Works as a data engineer"
+    assert get(f"{url}/v1/memories/{kept['id']}").json()["text"] == "Works as a data engineer"
 
 
 @pytest.mark.long
@@ -124,7 +123,7 @@ def test_a_pinned_memory_stays_pinned(ana: Visitor, url: str) -> None:
     ana.go(f"memories/{kept['id']}")
     ana.click("[data-action=pin]")
     ana.see("[data-action=pin][aria-pressed=true]")
-    assert eventually(lambda: httpx.get(f"{url}/v1/memories/{kept['id']}").json()["pinned"])
+    assert eventually(lambda: get(f"{url}/v1/memories/{kept['id']}").json()["pinned"])
 
 
 @pytest.mark.long
@@ -136,7 +135,7 @@ def test_forgotten_memories_are_listed_separately_and_can_be_restored(ana: Visit
     ana.go("memories?retired=true")
     ana.see(".memory-row.is-retired", has_text="Parks the car")
     ana.click(".toast-action")
-    assert eventually(lambda: httpx.get(f"{url}/v1/memories/{kept['id']}").json()["status"] == "live")
+    assert eventually(lambda: get(f"{url}/v1/memories/{kept['id']}").json()["status"] == "live")
 
 
 @pytest.mark.long
@@ -149,17 +148,15 @@ def test_an_erasure_says_what_it_will_do_and_gives_a_receipt(ana: Visitor, url: 
     ana.click("dialog .button.danger")
     receipt = ana.see("dialog table.receipt")
     assert "Memories\t1" in receipt.inner_text()
-    assert httpx.get(f"{url}/v1/memories/{kept['id']}").status_code == 404
+    assert get(f"{url}/v1/memories/{kept['id']}").status_code == 404
     ana.click("dialog .button.primary")
     assert ana.page.locator(f"[data-id={kept['id']}]").count() == 0
 
 
 @pytest.mark.long
 def test_a_memory_and_its_source_message_link_to_each_other(ana: Visitor, url: str) -> None:
-    said = httpx.post(
-        f"{url}/v1/sessions/provenance/messages", json={"role": "user", "text": "My cat is called Miga.", "user": "ana"}
-    )
-    httpx.post(f"{url}/v1/sessions/provenance/end")
+    said = post(f"{url}/v1/sessions/provenance/messages", json={"role": "user", "text": "My cat is called Miga.", "user": "ana"})
+    post(f"{url}/v1/sessions/provenance/end")
     eventually(lambda: any("Miga" in each["text"] for each in _memories(url)))
     memory = next(each for each in _memories(url) if "Miga" in each["text"])
     ana.go(f"memories/{memory['id']}")
@@ -201,7 +198,7 @@ def test_emptying_a_page_asks_first(ana: Visitor, url: str) -> None:
 @pytest.mark.long
 def test_the_timeline_lists_memories_and_messages_by_day(ana: Visitor, url: str) -> None:
     remember(url, "The quartet meets on Thursday")
-    httpx.post(f"{url}/v1/sessions/by-day/messages", json={"role": "user", "text": "Good morning to all of you.", "user": "ana"})
+    post(f"{url}/v1/sessions/by-day/messages", json={"role": "user", "text": "Good morning to all of you.", "user": "ana"})
     ana.go("timeline")
     assert ana.see(".day h2").inner_text() == "Today"
     ana.see(".entry", has_text="The quartet meets on Thursday")
@@ -214,7 +211,7 @@ def test_a_dead_job_can_be_run_again(ana: Visitor, url: str) -> None:
     assert "the model did not answer" in ana.see(".job").inner_text()
     ana.click("[data-action=rerun]")
     ana.see(".toast", has_text="Job queued again")
-    assert eventually(lambda: not httpx.get(f"{url}/v1/jobs", params={"state": "dead"}).json()["items"])
+    assert eventually(lambda: not get(f"{url}/v1/jobs", params={"state": "dead"}).json()["items"])
 
 
 @pytest.mark.long
@@ -226,7 +223,7 @@ def test_an_app_is_registered_and_uninstalled(ana: Visitor, url: str) -> None:
     ana.click("dialog button[type=submit]")
     ana.see(".card.app", has_text="Kitchen helper").locator("button[aria-label=Uninstall]").click()
     ana.click("dialog .button.danger")
-    assert eventually(lambda: "Kitchen helper" not in httpx.get(f"{url}/apps").text)
+    assert eventually(lambda: "Kitchen helper" not in get(f"{url}/apps").text)
 
 
 @pytest.mark.long
@@ -245,7 +242,7 @@ def test_the_name_of_an_app_that_is_not_installed_is_not_broken(browser: Any, ur
 @pytest.mark.ledger("A11")
 def test_the_statistics_are_charts_with_tables(ana: Visitor, url: str) -> None:
     remember(url, "Something to count")
-    httpx.post(f"{url}/v1/recall", json={"query": "count", "user": "ana"})
+    post(f"{url}/v1/recall", json={"query": "count", "user": "ana"})
     ana.go("stats")
     ana.see("figure.chart")
     titles = ana.page.locator("figure.chart h3").all_inner_texts()
@@ -334,7 +331,7 @@ def test_every_view_fits_a_phone(browser: Any, url: str, language: str) -> None:
 @pytest.mark.long
 def test_a_server_with_keys_asks_for_one_and_keeps_it_only_in_the_tab(browser: Any, tmp_path: Path) -> None:
     with process(tmp_path) as server:
-        made = httpx.post(f"{server.url}/v1/keys", json={"scope": "admin"}).json()
+        made = post(f"{server.url}/v1/keys", json={"scope": "admin"}).json()
         visitor = visit(browser, server.url)
         visitor.go("memories")
         assert visitor.see(".problem").inner_text().count("keys create") == 1
@@ -361,15 +358,13 @@ def test_error_messages_say_what_to_do(ana: Visitor) -> None:
 
 
 def _memories(url: str, **wanted: str) -> list[dict[str, Any]]:
-    items: list[dict[str, Any]] = httpx.get(f"{url}/v1/memories", params={"user": "ana", "limit": "500", **wanted}).json()[
-        "items"
-    ]
+    items: list[dict[str, Any]] = get(f"{url}/v1/memories", params={"user": "ana", "limit": "500", **wanted}).json()["items"]
     return items
 
 
 def _made_today(url: str, kind: str) -> int:
     today = datetime.now(UTC).date().isoformat()
-    days = httpx.get(f"{url}/v1/stats").json()["memories_per_day"]
+    days = get(f"{url}/v1/stats").json()["memories_per_day"]
     return sum(each["count"] for each in days if (each["day"], each["kind"]) == (today, kind))
 
 

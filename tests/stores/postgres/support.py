@@ -78,10 +78,14 @@ class Server:
             return self._bundled.url(database)
         return urlsplit(self._address)._replace(path=f"/{database}").geturl()
 
-    def new(self, *, empty: bool = False) -> str:
-        """Create a database and return its address. With ``empty``, it has no tables."""
+    def new(self, *, empty: bool = False, copy_of: str | None = None) -> str:
+        """Create a database and return its address. With ``empty``, it has no tables.
+
+        ``copy_of`` is the address of a database to copy. No connection to it must be open.
+        """
         name = f"{self._prefix}_{next(_numbers)}"
-        self._execute(f"CREATE DATABASE {name} TEMPLATE {'template0' if empty else self._model}")
+        template = "template0" if empty else self._model if copy_of is None else _name(copy_of)
+        self._execute(f"CREATE DATABASE {name} TEMPLATE {template}")
         return self.url(name)
 
     def emptied(self) -> str:
@@ -99,8 +103,7 @@ class Server:
 
     def drop(self, url: str) -> None:
         """Drop a database and end all connections to it."""
-        name = psycopg.conninfo.conninfo_to_dict(url)["dbname"]
-        self._execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
+        self._execute(f"DROP DATABASE IF EXISTS {_name(url)} WITH (FORCE)")
 
     def stop(self) -> None:
         """Stop the bundled server and delete its files. On any other server, only drop the databases that the tests created."""
@@ -125,6 +128,11 @@ class Server:
 
     def _through_crashes(self, action: Callable[[], Any]) -> Any:
         return action() if self._bundled is None else self._bundled.through_crashes(action)
+
+
+def _name(url: str) -> str:
+    """Return the name of the database at an address."""
+    return str(psycopg.conninfo.conninfo_to_dict(url)["dbname"])
 
 
 def _start_bundled() -> BundledServer:
