@@ -41,16 +41,17 @@ from tools.order_tests import shared_out  # noqa: E402
 if (in_memory := memory_folder()) is not None:
     os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", in_memory)  # where pytest makes the folders of ``tmp_path``
 
-# The workers and the processes that tests start import sitecustomize from this folder.
-_STARTUP = str(Path(__file__).parent / "startup")
-_PATHS = os.environ.get("PYTHONPATH", "").split(os.pathsep)
-if _STARTUP not in _PATHS:
-    os.environ["PYTHONPATH"] = os.pathsep.join([_STARTUP, *filter(None, _PATHS)])
-
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the option ``--places``, which selects the backends that tests run on."""
     parser.addoption("--places", default="", help="run tests that use a place in these: sqlite,postgres,chroma")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Make the processes that tests start import ``startup/sitecustomize.py``. The processes of pytest itself do not."""
+    if hasattr(config, "workerinput") or not getattr(config.option, "numprocesses", None):
+        paths = [str(Path(__file__).parent / "startup"), *os.environ.get("PYTHONPATH", "").split(os.pathsep)]
+        os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, dict.fromkeys(paths)))
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

@@ -1,4 +1,4 @@
-"""Cache compiled regular expressions in files. Python imports this module when it starts a process of the tests.
+"""Cache compiled regular expressions in files. Python imports this module in each process that a test starts.
 
 A process that stores and digests its first message compiles a thousand regular expressions, which takes 0.8 seconds of CPU
 time. The tests start hundreds of such processes. ``tests/conftest.py`` puts this folder on ``PYTHONPATH``.
