@@ -10,13 +10,17 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from .support import Served
+from holdfast.server.tenants import open_pool
+from holdfast.testing import HashEmbedder
+
+from .support import serving
 
 pytestmark = pytest.mark.long
 
@@ -58,8 +62,8 @@ def suite() -> Path | None:
     return next((place for place in places if place.is_file()), None)
 
 
-def _output(*command: str | Path) -> str:
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=120).stdout
+def _output(*command: str | Path, cwd: Path | None = None) -> str:
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=240, cwd=cwd).stdout
 
 
 @cache
@@ -72,37 +76,46 @@ def known() -> dict[str, list[str]]:
     return {name: versions.split(",") for name, versions in re.findall(r"- (\S+) \[([^\]]+)\]", listed)}
 
 
-@pytest.mark.parametrize("scenario", GENERIC)
-def test_a_generic_scenario_of_the_official_suite_passes(served: Served, scenario: str, tmp_path: Path) -> None:
+Checks = list[dict[str, Any]]
+
+
+@pytest.fixture(scope="module")
+def run_suite(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], dict[str, Checks]]]:
+    """Yield a function that runs all scenarios of a protocol version once. It returns the checks of each scenario.
+
+    One process runs all of them, because starting Node takes most of the time of a scenario.
+    """
     program, suite_file = node(), suite()
     if program is None or suite_file is None:
         pytest.skip("needs Node 22 or newer and the conformance suite: see this file's head")
+    home = tmp_path_factory.mktemp("conformance")
+    with open_pool(home / "pool.db", embedder=HashEmbedder(), worker="none") as pool, serving(pool) as served:
+
+        @cache
+        def run(era: str) -> dict[str, Checks]:
+            folder = home / era
+            folder.mkdir()
+            command = [program, str(suite_file), "server", "--url", f"{served.url}/mcp", "--suite", "all"]
+            _output(*command, "--spec-version", era, "-o", str(folder), cwd=folder)
+            reports = {_SCENARIO.fullmatch(path.parent.name): path for path in folder.rglob("checks.json")}
+            return {name[1]: json.loads(path.read_text("utf-8")) for name, path in reports.items() if name is not None}
+
+        yield run
+
+
+_SCENARIO = re.compile(r"server-(.+)-\d{4}-\d\d-\d\dT[\d-]+Z")
+"""The name of the folder with the report of a scenario."""
+
+
+@pytest.mark.parametrize("scenario", GENERIC)
+def test_a_generic_scenario_of_the_official_suite_passes(run_suite: Callable[[str], dict[str, Checks]], scenario: str) -> None:
     eras = [era for era in ERAS if era in known().get(scenario, ())]
     if not eras:
         pytest.skip(f"the installed suite has no {scenario}")
     for era in eras:
-        _run([program, str(suite_file), "server", "--url", f"{served.url}/mcp"], scenario, era, tmp_path / era)
-
-
-def _run(program: list[str], scenario: str, era: str, folder: Path) -> None:
-    folder.mkdir()
-    done = subprocess.run(
-        [*program, "--scenario", scenario, "--spec-version", era, "-o", str(folder)],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-        cwd=folder,
-    )
-    failed = [check for check in _checks(folder) if check["status"] == "FAILURE" and not _needs_their_tools(check)]
-    assert failed == [], done.stdout
-
-
-def _checks(folder: Path) -> list[dict[str, Any]]:
-    (report,) = folder.rglob("checks.json")
-    found: list[dict[str, Any]] = json.loads(report.read_text("utf-8"))
-    assert found, "the suite checked nothing"
-    return found
+        checks = run_suite(era).get(scenario)
+        assert checks, "the suite checked nothing"
+        assert [check for check in checks if check["status"] == "FAILURE" and not _needs_their_tools(check)] == [], era
 
 
 def _needs_their_tools(check: dict[str, Any]) -> bool:
