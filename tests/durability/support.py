@@ -63,6 +63,11 @@ def start(target: Callable[..., None], *args: object) -> tuple[Any, Connection]:
     return child, ours
 
 
+def import_paths() -> str:
+    """Return the value of ``PYTHONPATH`` for a child that imports the tests."""
+    return os.pathsep.join(dict.fromkeys([*sys.path, *os.environ.get("PYTHONPATH", "").split(os.pathsep)]))
+
+
 def _start_fork_server() -> None:
     """Start a fork server that has imported everything, so that a child starts in milliseconds.
 
@@ -70,7 +75,7 @@ def _start_fork_server() -> None:
     """
     _processes.set_forkserver_preload(_PRELOADED)
     before = os.environ.get("PYTHONPATH")
-    os.environ["PYTHONPATH"] = os.pathsep.join(sys.path)
+    os.environ["PYTHONPATH"] = import_paths()
     try:
         forkserver.ensure_running()
     finally:

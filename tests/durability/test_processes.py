@@ -39,6 +39,7 @@ from .support import (
     TinyEmbedder,
     audit,
     half_applied,
+    import_paths,
     killable_engine,
     operation,
     perform,
@@ -499,7 +500,7 @@ def forked(scenario: Callable[[Path, str], None], folder: Path, how: str) -> Non
     with child_log.open("wb") as stream:
         process = subprocess.Popen(
             [sys.executable, "-W", "ignore", "-c", textwrap.dedent(code), str(folder)],
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+            env={**os.environ, "PYTHONPATH": import_paths()},
             stderr=stream,
             start_new_session=True,
         )
