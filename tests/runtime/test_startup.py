@@ -9,7 +9,7 @@ from types import ModuleType
 
 import pytest
 
-_MODULE = Path(__file__).parent / "startup" / "sitecustomize.py"
+_MODULE = Path(__file__).parents[1] / "startup" / "sitecustomize.py"
 _PATTERN = r"(?P<name>[\w'-]+) (?:lives|works) in (?P<town>\w+)"
 
 Compile = Callable[[str, int], "re.Pattern[str]"]
