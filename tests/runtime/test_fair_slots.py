@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from holdfast.runtime.fair_slots import FairSlots
+from holdfast.runtime.fair_slots import FairSlots, TaskKind
 
 pytestmark = pytest.mark.ledger("X28")
 
@@ -62,7 +62,7 @@ def test_short_tasks_go_first_and_long_ones_are_served_too() -> None:
     slots, order = FairSlots(1), list[str]()
 
     def work(name: str) -> None:
-        with slots.slot(short=name == "short"):
+        with slots.slot("short" if name == "short" else "long"):
             order.append(name)
 
     names = ["long", "long", *["short"] * 20]
@@ -74,3 +74,22 @@ def test_short_tasks_go_first_and_long_ones_are_served_too() -> None:
     for thread in threads:
         thread.join(10)
     assert order == [*["short"] * 8, "long", *["short"] * 8, "long", *["short"] * 4]
+
+
+def test_tasks_of_low_priority_leave_one_slot_to_others() -> None:
+    slots, order = FairSlots(2), list[str]()
+
+    def work(kind: TaskKind) -> None:
+        with slots.slot(kind):
+            order.append(kind)
+
+    low, short, long = (threading.Thread(target=work, args=(kind,)) for kind in ("low", "short", "long"))
+    with slots.slot("low"):
+        low.start()
+        wait_until_waiting(slots, 1)
+        for thread in (short, long):
+            thread.start()
+            thread.join(60)
+        assert (order, slots.waiting) == (["short", "long"], 1)
+    low.join(60)
+    assert (order, slots._free, slots._free_for_low) == (["short", "long", "low"], 2, 1)

@@ -12,7 +12,7 @@ import pytest
 import holdfast
 from holdfast.config.models import make_sentence_reader
 from holdfast.models.local.registry import READERS
-from holdfast.runtime.priority import at_full_speed, give_way, lower_priority, urgent, with_pauses
+from holdfast.runtime.priority import Pace, at_full_speed, give_way, lower_priority, start_pace, urgent, with_pauses
 from holdfast.services import services
 from tests.forking import in_a_forked_child
 
@@ -125,3 +125,27 @@ def test_a_forked_child_starts_without_requests() -> None:
     with _request():
         pause = in_a_forked_child(lambda: str(_shortest_pause()).encode())
     assert float(pause) < _WORK_SECONDS
+
+
+def test_another_thread_can_lower_the_priority_of_running_work() -> None:
+    def lowered_elsewhere() -> None:
+        lowering = threading.Thread(target=start_pace().lower)
+        lowering.start()
+        lowering.join()
+
+    with _request():
+        assert _shortest_pause(start_pace) < _WORK_SECONDS
+        assert _pause(lowered_elsewhere) > 2 * _WORK_SECONDS
+
+
+def test_a_block_at_full_speed_does_not_pause_if_the_priority_becomes_low_meanwhile() -> None:
+    paces: list[Pace] = []
+
+    def wait() -> None:
+        with at_full_speed():
+            paces[-1].lower()
+            time.sleep(_WORK_SECONDS)
+            give_way()
+
+    with _request():
+        assert _shortest_pause(lambda: paces.append(start_pace()), wait) < 2 * _WORK_SECONDS

@@ -5,6 +5,7 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -12,7 +13,8 @@ import pytest
 import holdfast
 from holdfast.config.settings import Settings
 from holdfast.runtime.priority import give_way, urgent
-from holdfast.server.middleware.lanes import Lane, LaneName, Lanes, QueueFull, lane_of
+from holdfast.server.middleware import lanes as lanes_module
+from holdfast.server.middleware.lanes import Lane, LaneName, Lanes, QueueFull, Turn, lane_of
 from holdfast.server.middleware.limits import Rate, RateLimiter
 from tests.server.http_support import Served, serving
 
@@ -214,6 +216,94 @@ def test_quick_requests_of_a_tenant_over_its_share_pause_while_others_run(tenant
         return paused > 0.05
 
     assert asyncio.run(run()) is pauses
+
+
+async def _entered(lanes: Lanes, tenants: str, seconds: float) -> list[Turn]:
+    """Let one request per letter wait for its turn, for at most ``seconds``. Return the requests that run then."""
+    turns = [lanes.turn("quick", tenant) for tenant in tenants]
+    tasks = [asyncio.create_task(turn.enter()) for turn in turns]
+    _, waiting = await asyncio.wait(tasks, timeout=seconds)
+    for task in waiting:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+    return [turn for turn, task in zip(turns, tasks, strict=True) if not task.cancelled()]
+
+
+@pytest.mark.parametrize(
+    ("quick_seconds", "tenants", "running"),
+    [(60.0, "aabc", 3), (0.05, "aabc", 4), (0.05, "aaab", 3), (0.05, "abcdefghi", 6)],
+    ids=["not slow yet", "place of a slow one", "limit of the tenant", "limit of the lane"],
+)
+def test_a_slow_request_does_not_keep_its_place_in_the_lane(
+    monkeypatch: pytest.MonkeyPatch, quick_seconds: float, tenants: str, running: int
+) -> None:
+    monkeypatch.setattr(lanes_module, "_QUICK_SECONDS", quick_seconds)
+
+    async def run() -> tuple[int, int, int, int]:
+        lanes = Lanes.of(computes=True)
+        turns = await _entered(lanes, tenants, 0.5)
+        for turn in (*turns, *turns):
+            turn.leave()
+        quick = lanes.lanes["quick"]
+        return len(turns), quick._running, quick._aside, urgent._running
+
+    assert asyncio.run(run()) == (running, 0, 0, 0)
+
+
+@pytest.mark.parametrize(("used", "pauses"), [(0.01, True), (9.0, False)], ids=["over its share", "within its share"])
+def test_a_running_request_pauses_once_its_tenant_is_over_its_share(
+    monkeypatch: pytest.MonkeyPatch, used: float, *, pauses: bool
+) -> None:
+    monkeypatch.setattr(lanes_module, "_QUICK_SECONDS", 0.05)
+
+    async def run() -> tuple[bool, int]:
+        lanes = Lanes.of(computes=True)
+        for name in ("x", "y"):
+            await lanes.lanes["quick"].enter(name)
+            lanes.lanes["quick"].leave(name, used)
+        slow = lanes.turn("quick", "slow")
+        await slow.enter()
+        await asyncio.sleep(0.2)
+        urgent.enter()  # a short request of a neighbor
+        try:
+            begin = time.monotonic()
+            await asyncio.to_thread(give_way)
+            paused = time.monotonic() - begin > 0.05
+        finally:
+            urgent.leave()
+        slow.leave()
+        return paused, urgent._running
+
+    assert asyncio.run(run()) == (pauses, 0)
+
+
+def test_slow_recalls_of_one_tenant_do_not_stop_those_of_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    may_end, begun = threading.Event(), threading.Semaphore(0)
+    recall = holdfast.Engine.recall
+
+    def slow_for_loud(self: holdfast.Engine, query: str, **options: Any) -> Any:
+        if query == "loud":
+            begun.release()
+            may_end.wait(60)
+        return recall(self, query, **options)
+
+    monkeypatch.setattr(holdfast.Engine, "recall", slow_for_loud)
+    with serving(tmp_path) as served:
+        loud, calm = _two_tenants(served)
+        threads = [
+            threading.Thread(target=loud.post, args=("/v1/recall",), kwargs={"json": {"query": "loud", "user": "u"}})
+            for _ in range(4)
+        ]
+        for thread in threads:
+            thread.start()
+        assert begun.acquire(timeout=60)
+        assert begun.acquire(timeout=60)
+        try:
+            assert calm.post("/v1/recall", json={"query": "calm", "user": "u"}, timeout=20).status_code == 200
+        finally:
+            may_end.set()
+            for thread in threads:
+                thread.join(60)
 
 
 def test_a_queue_that_is_too_long_is_refused() -> None:

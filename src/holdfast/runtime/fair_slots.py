@@ -2,68 +2,82 @@
 
 ``threading.Semaphore`` is not fair. A thread that releases a slot and at once takes one again is faster than the waiting
 threads. With it, a tenant that embedded 32 texts in a row delayed the recalls of other tenants until the last text. Short tasks
-go first, because queries waited for seconds behind long texts of another tenant.
+go first, because queries waited for seconds behind long texts of another tenant. Long tasks of low priority leave one slot free,
+so that a query need not wait for the end of a long text.
 """
 
+import itertools
 import threading
 from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Literal, TypeAlias
 
-__all__ = ["FairSlots"]
+__all__ = ["FairSlots", "TaskKind"]
 
-_MAX_SHORT_IN_A_ROW = 8
-"""Number of short tasks that may overtake a waiting long one."""
+TaskKind: TypeAlias = Literal["short", "long", "low"]
+"""Kind of a task: short, long, or long with low priority."""
+
+_MAX_OVERTAKING = 8
+"""Number of tasks in a row that may overtake tasks that arrived earlier."""
 
 
 class FairSlots:
-    """At most ``size`` threads have a slot at a time. The others wait in line."""
+    """At most ``size`` threads have a slot at a time. The others wait in line. Tasks of low priority take all slots but one."""
 
     def __init__(self, size: int) -> None:
         self._guard = threading.Lock()
         self._free = size
-        self._short: deque[threading.Event] = deque()
-        self._long: deque[threading.Event] = deque()
-        self._overtaken = 0
+        self._free_for_low = max(size - 1, 1)
+        self._lines: dict[TaskKind, deque[tuple[int, threading.Event]]] = {"short": deque(), "long": deque(), "low": deque()}
+        self._arrivals = itertools.count()
+        self._overtakings = 0
 
     @contextmanager
-    def slot(self, *, short: bool = True) -> Iterator[None]:
+    def slot(self, kind: TaskKind = "short") -> Iterator[None]:
         """Context manager: wait for a slot, and hold it while the ``with`` block runs. Short tasks are served before long ones."""
-        self._take(self._short if short else self._long)
+        self._take(kind)
         try:
             yield
         finally:
             with self._guard:
-                self._hand_over()
+                self._release(kind)
 
     @property
     def waiting(self) -> int:
         """Number of threads that wait."""
-        return len(self._short) + len(self._long)
+        return sum(map(len, self._lines.values()))
 
-    def _take(self, line: deque[threading.Event]) -> None:
+    def _take(self, kind: TaskKind) -> None:
         with self._guard:
-            if self._free:
-                self._free -= 1
+            if self._free and (kind != "low" or self._free_for_low):
+                self._grant(kind)
                 return
-            mine = threading.Event()
-            line.append(mine)
+            mine = next(self._arrivals), threading.Event()
+            self._lines[kind].append(mine)
         try:
-            mine.wait()
+            mine[1].wait()
         except BaseException:  # such as KeyboardInterrupt: leave the line, or pass the slot on
             with self._guard:
-                if mine.is_set():
-                    self._hand_over()
+                if mine[1].is_set():
+                    self._release(kind)
                 else:
-                    line.remove(mine)
+                    self._lines[kind].remove(mine)
             raise
 
-    def _hand_over(self) -> None:
+    def _grant(self, kind: TaskKind) -> None:
+        self._free -= 1
+        self._free_for_low -= kind == "low"
+
+    def _release(self, kind: TaskKind) -> None:
         """Give the released slot directly to the next thread in line, so that no other thread can take it in between."""
-        overtakes = self._short and (not self._long or self._overtaken < _MAX_SHORT_IN_A_ROW)
-        line = self._short if overtakes else self._long
-        if not line:
-            self._free += 1
+        self._free += 1
+        self._free_for_low += kind == "low"
+        ready = [name for name, line in self._lines.items() if line and (name != "low" or self._free_for_low)]
+        if not ready:
             return
-        self._overtaken = self._overtaken + 1 if overtakes and self._long else 0
-        line.popleft().set()
+        oldest = min(ready, key=lambda name: self._lines[name][0][0])
+        chosen = ready[0] if self._overtakings < _MAX_OVERTAKING else oldest
+        self._overtakings = self._overtakings + 1 if chosen != oldest else 0
+        self._grant(chosen)
+        self._lines[chosen].popleft()[1].set()

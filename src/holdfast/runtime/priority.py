@@ -16,7 +16,17 @@ from typing import Final, TypeVar
 
 from holdfast.runtime import forks
 
-__all__ = ["Urgent", "at_full_speed", "give_way", "lower_priority", "urgent", "with_pauses"]
+__all__ = [
+    "Pace",
+    "Urgent",
+    "at_full_speed",
+    "give_way",
+    "has_low_priority",
+    "lower_priority",
+    "start_pace",
+    "urgent",
+    "with_pauses",
+]
 
 T = TypeVar("T")
 _MAX_PAUSE_RATIO: Final = 3.0
@@ -60,24 +70,47 @@ urgent: Final = Urgent()
 """The short requests of this process."""
 
 
-class _Pace:
-    """Stores when low-priority work last called :func:`give_way`.
+class Pace:
+    """The priority of a task and of the threads that work for it.
 
-    Before the first call, this is the time when the work began.
+    It is usual until :meth:`lower` is called, which any thread may do. ``since`` is the time of the last call of
+    :func:`give_way`. Before the first call, it is the time when the priority became low.
     """
 
-    __slots__ = ("since",)
+    __slots__ = ("is_low", "since")
 
     def __init__(self) -> None:
+        self.is_low = False
         self.since = time.monotonic()
 
+    def lower(self) -> None:
+        """Give the work low priority from now on."""
+        self.since = time.monotonic()
+        self.is_low = True
 
-_pace: ContextVar[_Pace | None] = ContextVar("pace of low-priority work", default=None)
+
+_pace: ContextVar[Pace | None] = ContextVar("pace of work", default=None)
+
+
+def start_pace() -> Pace:
+    """Give usual priority to the current task, and to threads that run with a copy of its context.
+
+    The returned object can lower the priority later.
+    """
+    pace = Pace()
+    _pace.set(pace)
+    return pace
 
 
 def lower_priority() -> None:
     """Give low priority to the current thread or task from now on, and to threads that run with a copy of its context."""
-    _pace.set(_Pace())
+    start_pace().lower()
+
+
+def has_low_priority() -> bool:
+    """Return True if the current thread or task has low priority."""
+    pace = _pace.get()
+    return pace is not None and pace.is_low
 
 
 @contextmanager
@@ -106,6 +139,6 @@ def with_pauses(items: Iterable[T]) -> Iterator[T]:
 def give_way() -> None:
     """Pause while short requests run, if this thread has low priority. Must not be called while holding a lock."""
     pace = _pace.get()
-    if pace is not None:
+    if pace is not None and pace.is_low:
         urgent.wait(min(_MAX_PAUSE_RATIO * (time.monotonic() - pace.since), _MAX_PAUSE_SECONDS))
         pace.since = time.monotonic()

@@ -75,6 +75,19 @@ def test_the_word_cache_finds_the_same_as_the_full_text_index_after_every_change
                 assert rounded(by_words(memory, query, where)) == rounded(by_index(memory, query, where))
 
 
+def test_many_new_words_are_not_read_during_a_search(tmp_path: Path) -> None:
+    with opened(tmp_path) as memory:
+        store, cache = store_of(memory), WordCache(eager_terms=20, terms_per_search=1000)
+        memory.remember("the heron stands", user="ana")
+        assert len(asked(cache, memory, "ana") or ()) == 1
+        memory.remember("a heron and a frog", user="ana")
+        assert len(asked(cache, memory, "ana") or ()) == 2  # few new words
+        memory.remember("heron " + " ".join(f"reed{number}" for number in range(40)), user="ana")
+        assert asked(cache, memory, "ana") is None
+        assert cache.load_waiting(store.connection, store.tenant)
+        assert len(asked(cache, memory, "ana") or ()) == 3
+
+
 def test_additions_and_removals_of_another_process_are_seen(tmp_path: Path) -> None:
     with opened(tmp_path) as memory, opened(tmp_path) as other:
         first = memory.remember("the heron stands", user="ana")

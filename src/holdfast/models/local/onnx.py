@@ -20,9 +20,9 @@ from holdfast.models.local.registry import NETWORK, VOCABULARY, Spec
 from holdfast.models.local.runtime import RUNTIME_MISSING
 from holdfast.models.local.weights import verify
 from holdfast.models.local.wordpiece import WordPiece
-from holdfast.runtime.fair_slots import FairSlots
+from holdfast.runtime.fair_slots import FairSlots, TaskKind
 from holdfast.runtime.native_calls import native_calls
-from holdfast.runtime.priority import give_way
+from holdfast.runtime.priority import give_way, has_low_priority
 
 try:
     import onnxruntime
@@ -45,7 +45,10 @@ _MAX_SHORT_TOKENS = 96
 Queries and ordinary messages are short.
 """
 _MAX_PARALLEL_RUNS: Final = 2
-"""Maximum number of inputs that run in parallel. With two, a query need not wait for a long document. Each run takes up to 35 MB."""
+"""Maximum number of inputs that run in parallel. Each run takes up to 35 MB.
+
+With two, a query need not wait for a long document of another tenant or of background work.
+"""
 
 
 class Network:
@@ -93,7 +96,7 @@ class Network:
         if second is not None:
             segments[0, second:] = 1
         inputs = {"input_ids": tokens, "attention_mask": np.ones_like(tokens), "token_type_ids": segments}
-        with process.slots.slot(short=len(ids) <= _MAX_SHORT_TOKENS), native_calls:
+        with process.slots.slot(_kind_of(len(ids))), native_calls:
             outputs = loaded.session.run(loaded.outputs[:limit], inputs)
         return [output[0] for output in outputs]
 
@@ -131,6 +134,12 @@ class _ProcessNetwork:
     loaded: _Loaded | None = None
     loading: threading.Lock = field(default_factory=threading.Lock)
     slots: FairSlots = field(default_factory=lambda: FairSlots(_MAX_PARALLEL_RUNS))
+
+
+def _kind_of(tokens: int) -> TaskKind:
+    if tokens <= _MAX_SHORT_TOKENS:
+        return "short"
+    return "low" if has_low_priority() else "long"
 
 
 def _load(spec: Spec, directory: Path) -> _Loaded:

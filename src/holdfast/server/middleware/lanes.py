@@ -7,7 +7,8 @@ thousand requests therefore delays its neighbors no more than a tenant that send
 
 In the lane for quick requests, the time that requests take counts, too: the next tenant is the one that used the least time lately.
 A tenant that used more than its share runs one request at a time, and with low priority. So a tenant with slow recalls, such as
-recalls of very long messages, does not slow down the others.
+recalls of very long messages, does not slow down the others. The time of a running request counts as well. A request that takes
+long goes on, but another request takes its place in the lane.
 """
 
 import asyncio
@@ -17,7 +18,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-from holdfast.runtime.priority import lower_priority, urgent
+from holdfast.runtime.priority import Pace, start_pace, urgent
 
 __all__ = ["Lane", "LaneName", "Lanes", "QueueFull", "Turn", "lane_of"]
 
@@ -33,6 +34,11 @@ _MEMORY_SECONDS = 2.0
 """Half-life, in seconds, of the time that a tenant has used."""
 _TOO_MUCH = 1.5
 """Multiple of its fair share that a tenant may use of a lane before it runs only one request at a time."""
+_QUICK_SECONDS = 0.25
+"""Time after which a request in the lane for quick requests counts as slow, in seconds.
+
+An ordinary recall takes 10 to 30 ms, and up to 150 ms on a busy machine with two cores.
+"""
 _LONG_PATHS = ("/v1/backups", "/v1/erase", "/v1/export", "/v1/import", "/v1/memories/bulk", "/v1/work")
 _CHAT_PATHS = ("/chat/text", "/chat/audio")
 
@@ -61,6 +67,7 @@ class Lane:
         self._max_waiting = max_waiting
         self._used = UsedTime() if by_time else None
         self._running = 0
+        self._aside = 0
         self._tenants: OrderedDict[str, _Waiting] = OrderedDict()
         """The tenants with requests, the one that was served longest ago first."""
 
@@ -82,13 +89,36 @@ class Lane:
                 self.leave(tenant)
             raise
 
-    def leave(self, tenant: str, seconds: float = 0.0) -> None:
-        """End a request that took ``seconds``, and start the next one."""
+    def set_aside(self) -> bool:
+        """Let another request start in the place of a slow one, which goes on.
+
+        The slow request still counts for the limit of its tenant. Return False if as many requests as the lane runs at a time
+        are aside already.
+        """
+        if self._aside >= self._capacity:
+            return False
+        self._aside += 1
+        self._running -= 1
+        self._start_next()
+        return True
+
+    def count(self, tenant: str, seconds: float) -> None:
+        """Count seconds that a running request of a tenant took."""
         if self._used is not None:
             self._used.add(tenant, seconds)
+
+    def leave(self, tenant: str, seconds: float = 0.0, *, aside: bool = False) -> None:
+        """End a request, and start the next one. ``seconds`` is the time of the request that was not counted yet.
+
+        ``aside`` is True if the request was set aside.
+        """
+        self.count(tenant, seconds)
         mine = self._tenants[tenant]
         mine.running -= 1
-        self._running -= 1
+        if aside:
+            self._aside -= 1
+        else:
+            self._running -= 1
         self._tenants.move_to_end(tenant)
         self._forget_idle(tenant, mine)
         self._start_next()
@@ -199,26 +229,56 @@ class Turn:
         self._lane = lane
         self._tenant = tenant
         self._priority = priority
-        self._entered: float | None = None
+        self._pace: Pace | None = None
+        self._since: float | None = None
+        """Time from which the request is not yet counted, or None if the request is not running."""
+        self._aside = False
+        self._timer: asyncio.TimerHandle | None = None
 
     async def enter(self) -> None:
         """Wait until the request may run. If its priority is low, also lower the priority of the calling task.
 
-        The priority of an urgent request becomes low if its tenant has used much more than its share of the lane.
+        The priority of an urgent request becomes low as soon as its tenant has used much more than its share of the lane.
         """
         await self._lane.enter(self._tenant)
-        self._entered = time.monotonic()
-        if self._priority == "urgent" and self._lane.is_over_share(self._tenant):
-            self._priority = "low"
+        self._since = time.monotonic()
+        if self._priority == "usual":
+            return
+        self._pace = start_pace()
         if self._priority == "urgent":
             urgent.enter()
-        elif self._priority == "low":
-            lower_priority()
+            self._check_share()
+            self._wait()
+        else:
+            self._pace.lower()
 
     def leave(self) -> None:
         """Let the next request run. Further calls do nothing."""
-        if self._entered is not None:
-            seconds, self._entered = time.monotonic() - self._entered, None
-            self._lane.leave(self._tenant, seconds)
-            if self._priority == "urgent":
-                urgent.leave()
+        if self._since is None:
+            return
+        if self._timer is not None:
+            self._timer.cancel()
+        seconds, self._since = time.monotonic() - self._since, None
+        self._lane.leave(self._tenant, seconds, aside=self._aside)
+        if self._priority == "urgent":
+            urgent.leave()
+
+    def _wait(self) -> None:
+        self._timer = asyncio.get_running_loop().call_later(_QUICK_SECONDS, self._set_aside)
+
+    def _set_aside(self) -> None:
+        """Give the place of a slow request to another one, and count the time that the slow request took so far."""
+        if self._since is None:
+            return
+        now = time.monotonic()
+        self._lane.count(self._tenant, now - self._since)
+        self._since = now
+        self._check_share()
+        self._aside = self._aside or self._lane.set_aside()
+        self._wait()
+
+    def _check_share(self) -> None:
+        if self._priority == "urgent" and self._pace is not None and self._lane.is_over_share(self._tenant):
+            self._priority = "low"
+            urgent.leave()
+            self._pace.lower()

@@ -150,7 +150,7 @@ class WordCache:
     ) -> PartitionTerms | None:
         """Return the up-to-date words of a partition, or None if it is too large to be loaded now.
 
-        If only additions were made since the words were cached, only the new chunks are read.
+        If only additions were made since the words were cached, and they are small, only the new chunks are read.
         """
         with self._lock:
             words = self._words.get(number)
@@ -158,7 +158,8 @@ class WordCache:
                 self._words.move_to_end(number)
         if words is not None and words.state == state:
             return words
-        added = _added(connection, tenant, number, words, state)
+        is_little = words is not None and state.terms - words.state.terms <= self._eager_terms
+        added = _added(connection, tenant, number, words, state) if is_little else None
         if words is not None and added is not None:
             return self._keep(number, PartitionTerms.of(added, state, words, last_item=start.last_item), start)
         if state.terms <= self._eager_terms:
