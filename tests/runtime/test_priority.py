@@ -14,6 +14,7 @@ from holdfast.config.models import make_sentence_reader
 from holdfast.models.local.registry import READERS
 from holdfast.runtime.priority import Pace, at_full_speed, give_way, lower_priority, start_pace, urgent, with_pauses
 from holdfast.services import services
+from holdfast.text.index_terms import chunk_terms, tokenized
 from tests.forking import in_a_forked_child
 
 pytestmark = pytest.mark.ledger("X28")
@@ -125,6 +126,23 @@ def test_a_forked_child_starts_without_requests() -> None:
     with _request():
         pause = in_a_forked_child(lambda: str(_shortest_pause()).encode())
     assert float(pause) < _WORK_SECONDS
+
+
+def test_tokenizing_pauses_between_the_chunks_of_a_text_but_not_in_a_transaction() -> None:
+    key = "Heron pond frog reed. " * 2_000, "en"
+    chunks = len(chunk_terms(*key))
+    begin = time.monotonic()
+    chunk_terms(*key)
+    without_pauses = time.monotonic() - begin
+
+    def ahead() -> None:
+        with tokenized([key]):
+            pass
+
+    with _request():
+        assert chunks > 5
+        assert _pause(wait=ahead) > 2 * _WORK_SECONDS + without_pauses
+        assert _shortest_pause(wait=lambda: chunk_terms(*key)) < _WORK_SECONDS + 2 * without_pauses
 
 
 def test_another_thread_can_lower_the_priority_of_running_work() -> None:

@@ -1,7 +1,7 @@
 """The terms of a text as the full-text index stores them, chunk by chunk.
 
 Tokenizing takes about a second per million characters. A writer calls :func:`tokenized` before its transaction, so that
-other writers do not wait.
+other writers do not wait. Work of low priority pauses there between two chunks.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import NamedTuple, TypeAlias
 
+from holdfast.runtime.priority import with_pauses
 from holdfast.text.chunks import field_spans
 from holdfast.text.terms import document_terms
 
@@ -37,7 +38,7 @@ def tokenized(texts: Iterable[TextAndLanguage]) -> Iterator[None]:
     ahead: dict[TextAndLanguage, list[ChunkTerms]] = {}
     for key in texts:
         if key not in ahead:
-            ahead[key] = _compute(*key)
+            ahead[key] = _compute(*key, with_pauses(field_spans(key[0])))
     token = _ahead.set(ahead)
     try:
         yield
@@ -51,7 +52,7 @@ def chunk_terms(text: str, language: str | None) -> list[ChunkTerms]:
     Inside a ``with tokenized(...)`` block, return the result that :func:`tokenized` has already computed for this text.
     """
     known = _ahead.get({}).get((text, language))
-    return _compute(text, language) if known is None else known
+    return _compute(text, language, field_spans(text)) if known is None else known
 
 
 def heading_terms(heading: str, language: str | None) -> Sequence[str]:
@@ -64,5 +65,5 @@ def heading_terms(heading: str, language: str | None) -> Sequence[str]:
     return [term for chunk in ahead[heading, language] for term in chunk.terms]
 
 
-def _compute(text: str, language: str | None) -> list[ChunkTerms]:
-    return [ChunkTerms(start, end, document_terms(text[start:end], language)) for start, end in field_spans(text)]
+def _compute(text: str, language: str | None, spans: Iterable[tuple[int, int]]) -> list[ChunkTerms]:
+    return [ChunkTerms(start, end, document_terms(text[start:end], language)) for start, end in spans]
