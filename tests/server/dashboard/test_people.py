@@ -1,5 +1,6 @@
 """People in the dashboard, in a real browser: the default user, the list of people, and the page of a person."""
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -62,6 +63,27 @@ def test_the_default_user_is_not_stored_as_a_choice(visitor: Visitor) -> None:
     visitor.click(".side [data-action=theme]")
     visitor.page.wait_for_function("() => JSON.parse(localStorage.getItem('holdfast.settings')).theme === 'light'")
     assert visitor.page.evaluate("() => JSON.parse(localStorage.getItem('holdfast.settings')).user") is None
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("user", "title"), [("nadia", "nadia has no memories yet"), (None, "No shared memories")])
+def test_a_direct_visit_to_an_empty_list_says_that_others_have_memories(
+    browser: Any, url: str, user: str | None, title: str
+) -> None:
+    """The first view is drawn before the statistics have arrived."""
+    remember(url, "Plays the oboe", user="zoe")
+    total = httpx.get(f"{url}/v1/stats").json()["memories"]
+    visitor = visit(browser, url)
+    chosen = json.dumps({"theme": "auto", "language": None, "user": user, "app": None, "agent": None, "scopeChosen": True})
+    visitor.context.add_init_script(f"localStorage.setItem('holdfast.settings', {json.dumps(chosen)});")
+    for _ in range(2):
+        visitor.page.goto(f"{url}/#/memories")
+        visitor.page.reload()
+        shown = visitor.see("#main .empty", has_text=title).inner_text()
+        assert f"This store has {total} memor" in shown
+        assert "Choose whose memories to see" in shown
+    visitor.context.close()
+    assert not visitor.faults
 
 
 @pytest.mark.long

@@ -9,6 +9,8 @@ export const samples = earlier();
 /** @type {any} */
 export let latest = null;
 let last = 0;
+/** @type {Promise<any> | null} */
+let pending = null;
 
 /** Samples from before the page was reloaded. */
 function earlier() {
@@ -19,14 +21,16 @@ function earlier() {
   }
 }
 
-/** Fetch the statistics, at most every five seconds. */
+/** Fetch the statistics, at most every five seconds. A call during a request waits for its response. */
 export async function record() {
+  if (pending) return pending;
   if (Date.now() - last < INTERVAL_MS) return latest;
   last = Date.now();
+  pending = get("/v1/stats").then(keep, () => latest);
   try {
-    return keep(await get("/v1/stats"));
-  } catch {
-    return latest;
+    return await pending;
+  } finally {
+    pending = null;
   }
 }
 

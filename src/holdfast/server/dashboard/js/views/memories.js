@@ -9,7 +9,7 @@ import { kinds, topics } from "../known.js";
 import { live } from "../live.js";
 import { hitCard, marks, memoryLink, memoryRow, notices, reasons } from "../parts.js";
 import { format, go, rewrite } from "../router.js";
-import { latest } from "../samples.js";
+import { record } from "../samples.js";
 import { scope } from "../settings.js";
 import { pickScope } from "../shell.js";
 import { attempt, button, checkbox, empty, endless, field, head, link, load, meter, select, toast } from "../ui.js";
@@ -364,12 +364,26 @@ function nothing(state) {
       ],
     });
   }
-  if (latest?.memories > 0) {
-    return empty(t("memories.elsewhere.title"), t("memories.elsewhere.body", { n: latest.memories }), {
-      name: "person",
-      actions: [button(t("scope.pick"), pickScope, { kind: "primary", name: "person" })],
-    });
-  }
+  const box = h("div");
+  load(box, record, (stats) => (stats?.memories > 0 ? elsewhere(stats.memories) : unused(state)), {
+    rows: 1,
+    signal: state.signal,
+  });
+  return box;
+}
+
+/** No memory of the scope exists, but others do. */
+function elsewhere(n) {
+  const names = Object.values(scope()).join(" · ");
+  const title = names ? t("memories.elsewhere.titleOf", { name: names }) : t("memories.elsewhere.title");
+  return empty(title, t("memories.elsewhere.body", { n }), {
+    name: "person",
+    actions: [button(t("scope.pick"), pickScope, { kind: "primary", name: "person" })],
+  });
+}
+
+/** No memory exists at all. */
+function unused(state) {
   return empty(t("memories.empty.title"), t("memories.empty.body"), {
     name: "memories",
     code: 'holdfast remember "I moved to Lyon"',
