@@ -12,11 +12,13 @@ from typing import Any
 import httpx
 import pytest
 
+from holdfast.config.loading import load_settings
 from holdfast.engine import Engine
 from holdfast.services import services
 from holdfast.testing import ScriptedChat
 from holdfast.types import Author, Put, Scope
 from holdfast.write import Writer
+from tests.models.remote.chat_server import ChatServer
 from tests.server.dashboard.support import Visitor, remember, visit
 from tests.server.http_support import Served, process, serving
 
@@ -88,6 +90,30 @@ def test_a_model_is_chosen_for_the_next_start_and_an_unknown_one_is_refused(ana:
     ana.see(".toast", has_text="from its next start")
     assert "none" in ana.see("[data-role=reader] .next-model").inner_text()
     assert (tmp_path / "home" / "holdfast.toml").read_text("utf-8") == 'reader = "none"\n'
+
+
+def test_the_chat_says_that_a_chosen_model_is_used_from_the_next_start(
+    browser: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOLDFAST_HOME", str(tmp_path / "home"))
+    monkeypatch.chdir(tmp_path)
+    with ChatServer() as model:
+        monkeypatch.setenv("HOLDFAST_CHAT_URL", model.url)
+        with serving(tmp_path / "store", settings=load_settings()) as served:
+            page = visit(browser, served.url)
+            page.go("chat")
+            page.say("Where do I live?")
+            page.see(".no-model")
+            assert page.page.locator(".no-model .next-model").count() == 0
+            served.client.put("/v1/models/chat", json={"name": "mine:small"}).raise_for_status()
+            page.go("start")
+            page.see("[data-part=model] .next-model", has_text="The server uses mine:small from its next start")
+            page.go("chat")
+            page.click("[data-action=new]")
+            page.say("Where do I work?")
+            page.see(".no-model .next-model", has_text="The server uses mine:small from its next start")
+            page.context.close()
+            assert not page.faults
 
 
 def test_settings_say_their_value_and_origin_and_can_be_searched(ana: Visitor) -> None:

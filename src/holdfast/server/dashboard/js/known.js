@@ -24,6 +24,16 @@ export const kinds = () =>
     return (found.items ?? found).map((kind) => (typeof kind === "string" ? { name: kind, meaning: "" } : kind));
   });
 
+/** The chat model that was chosen for the next start of the server, or null. Only the operator may ask. */
+export const nextChat = async () => {
+  try {
+    const { items } = await get("/v1/models");
+    return items.find((model) => model.role === "chat")?.next ?? null;
+  } catch {
+    return null;
+  }
+};
+
 /** The topics of the scope, or an empty list on failure: they are only suggestions. */
 export const topics = async () => {
   try {

@@ -1,13 +1,21 @@
 // Rows and cards for memories, hits and messages, shared by all views.
 
-import { h, icon } from "./dom.js";
+import { h, icon, replace } from "./dom.js";
 import { dateTime, fullDay, named, number, t } from "./i18n.js";
 import { chip, kindChip, meter, serverText, when } from "./ui.js";
 import { part } from "./api.js";
+import { nextChat } from "./known.js";
 import { settings } from "./settings.js";
 
 export const memoryLink = (id) => `#/memories/${part(id)}`;
 export const sessionLink = (id, message = null) => `#/sessions/${part(id)}${message ? `?m=${part(message)}` : ""}`;
+
+/** A note on the chat model that was chosen for the next start. It is empty if there is none. */
+export function nextChatNote() {
+  const box = h("div");
+  nextChat().then((name) => name && replace(box, h("p.note-box.next-model", {}, t("noModel.next", { name }))));
+  return box;
+}
 
 /** The chips under a memory's text. */
 export function marks(memory, ...more) {

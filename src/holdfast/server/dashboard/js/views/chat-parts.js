@@ -3,7 +3,7 @@
 import { get, part } from "../api.js";
 import { h, icon } from "../dom.js";
 import { t } from "../i18n.js";
-import { contextPanel, memoryLink, told } from "../parts.js";
+import { contextPanel, memoryLink, nextChatNote, told } from "../parts.js";
 import { latest } from "../samples.js";
 import { scope } from "../settings.js";
 import { pickScope } from "../shell.js";
@@ -67,6 +67,7 @@ export function noModel(turn, first) {
     "div.no-model",
     {},
     h("p", {}, h("strong", {}, t("noModel.kept")), " ", first && t("noModel.body")),
+    first && nextChatNote(),
     first && link(t("noModel.choose"), "#/admin/models", { name: "spark", class: "small" }),
     h(
       "details",

@@ -5,7 +5,7 @@ import { confirm, losses, showReceipt } from "../dialogs.js";
 import { h, icon, replace } from "../dom.js";
 import { current, t } from "../i18n.js";
 import { renew } from "../known.js";
-import { hitCard, memoryLink, told } from "../parts.js";
+import { hitCard, memoryLink, nextChatNote, told } from "../parts.js";
 import { latest, record } from "../samples.js";
 import { changed, scope, useDefaultUser } from "../settings.js";
 import { pickScope } from "../shell.js";
@@ -313,6 +313,7 @@ function model(setup, signal) {
     { dataset: { part: "model" } },
     h("h2", {}, t("start.model")),
     h("p", {}, setup.chat ? t("start.modelSet", { name: setup.chat }) : t("start.modelNone")),
+    nextChatNote(),
     box,
   );
 }
