@@ -380,7 +380,7 @@ def design_metadata(memory: Memory) -> dict[str, Any]:
 def _app(app: str) -> str:
     cleaned = clean_name(app, what="app")
     if cleaned is None or cleaned == EVERY_APP:
-        raise InvalidInput(f"app must be the name of one app, not {app!r}.")
+        raise InvalidInput(translatable("app.name", "app must be the name of one app, not {app!r}.", app=str(app)))
     return cleaned
 
 

@@ -116,6 +116,21 @@ def test_the_chat_says_that_a_chosen_model_is_used_from_the_next_start(
             assert not page.faults
 
 
+def test_an_app_shares_with_every_app_and_can_be_changed_later(ana: Visitor, served: Served) -> None:
+    ana.go("apps")
+    ana.click("[data-action=new]")
+    for place, text in enumerate(("kitchen", "", "*")):
+        ana.page.locator("dialog input").nth(place).fill(text)
+    ana.click("dialog [type=submit]")
+    ana.see(".card.app", has_text="every app")
+    ana.click(".card.app .icon-button[title=Edit]")
+    ana.page.locator("dialog input").nth(1).fill("The kitchen")
+    ana.click("dialog [type=submit]")
+    ana.see(".card.app", has_text="The kitchen")
+    (app,) = served.client.get("/apps").json()["apps"]
+    assert (app["name"], app["sharesWith"]) == ("The kitchen", ["*"])
+
+
 def test_settings_say_their_value_and_origin_and_can_be_searched(ana: Visitor) -> None:
     ana.go("admin/settings")
     assert "The general way of remembering" in ana.see(".panel-box").inner_text()

@@ -121,7 +121,11 @@ def test_uninstalling_an_app_counts_its_retired_memories_too(page: Visitor, serv
     assert lost["sessions"] == 0
     page.go("apps")
     page.click(".card.app .icon-button[title=Uninstall]")
-    assert f"Also erase its {lost['memories']} memories" in page.see("dialog").inner_text()
+    assert "removed from disk" not in page.see("dialog").inner_text(), "the memories are kept unless the user chooses otherwise"
+    page.see("dialog .check", has_text=f"Also erase its {lost['memories']} memories").click()
+    assert f"{lost['memories']} memories ({lost['live']} live, 1 retired) are removed" in page.see("dialog").inner_text()
+    page.click("dialog .button.danger")
+    page.see(".toast", has_text=f"{lost['memories']} memories erased")
 
 
 def test_removing_the_sample_data_says_how_much_it_is(page: Visitor, served: Served) -> None:

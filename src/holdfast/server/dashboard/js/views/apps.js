@@ -3,7 +3,7 @@
 import { del, get, part, post } from "../api.js";
 import { confirm, countLosses, dialog, lossPoints, splitTags } from "../dialogs.js";
 import { h, icon } from "../dom.js";
-import { number, shortDay, t } from "../i18n.js";
+import { shortDay, t } from "../i18n.js";
 import { renew } from "../known.js";
 import { set } from "../settings.js";
 import { attempt, button, checkbox, chip, empty, field, head, iconButton, load, toast } from "../ui.js";
@@ -99,10 +99,11 @@ function appForm(app, close) {
   const submit = (event) => {
     event.preventDefault();
     if (!id.value.trim()) return;
+    const apps = splitTags(shares.value);
     close({
       appId: id.value.trim(),
       ...(name.value.trim() && { name: name.value.trim() }),
-      sharesWith: splitTags(shares.value),
+      sharesWith: apps.includes("*") ? "all" : apps,
     });
   };
   return h(
@@ -148,29 +149,26 @@ async function remove(app, show) {
   let purge = false;
   const lost = await attempt(null, () => countLosses({ memories_of: app.appId }));
   if (!lost) return;
+  const points = [...lossPoints(lost), t("erase.point3")].map((point) => h("li", {}, point));
+  const losses = h("ul.points", { hidden: true }, points);
   const sure = await confirm({
     title: t("apps.remove.title", { name: app.name || app.appId }),
     points: [t("apps.remove.point1"), t("apps.remove.point2")],
     action: t("apps.remove"),
     danger: true,
-    extra: h(
-      "div",
-      {},
+    extra: lost.memories > 0 && [
       checkbox(t("apps.remove.purge", { n: lost.memories }), false, (value) => {
         purge = value;
+        losses.hidden = !value;
       }),
-      h(
-        "ul.points",
-        {},
-        lossPoints(lost).map((point) => h("li", {}, point)),
-      ),
-    ),
+      losses,
+    ],
   });
   if (!sure) return;
   const done = await attempt(null, () => del(`/apps/${part(app.appId)}`, { purgeMemories: purge ? "true" : "" }));
   if (done) {
     renew();
-    toast(t("apps.removed", { n: number(done.deletedCount ?? 0) }));
+    toast(t("apps.removed", { n: purge ? lost.memories : 0 }));
     show();
   }
 }
