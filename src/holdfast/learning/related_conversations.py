@@ -36,10 +36,10 @@ def with_neighbors(put: Put, near: Sequence[Neighbor], calibration: DocumentCali
 
 
 def with_conversations(changes: Sequence[Change], members: Sequence[Memory]) -> tuple[Change, ...]:
-    """Return the changes of a compaction, with the conversations of merged memories added.
+    """Add the conversations of merged memories to the changes of a compaction. Return all changes.
 
-    If a memory was merged into another memory, the metadata of the other memory also lists the conversations of the
-    merged memory.
+    If a memory was merged into another memory, the metadata of the other memory also lists the conversations of the merged
+    memory. ``members`` are the memories before the compaction.
     """
     by_id = {memory.id: memory for memory in members}
     inherited: dict[str, list[str]] = {}

@@ -296,7 +296,11 @@ def _listed(memory: Memory) -> dict[str, Any]:
 
 
 def _obeyed(message: Message) -> dict[str, Any]:
-    """Return a description of what was done to obey the wish about memory in a message."""
+    """Describe what was done to obey the wish about memory in a message. The message must contain an obeyed wish.
+
+    The keys are ``message_id``, ``wish``, ``memories`` and ``messages`` (those that the wish affected), and ``change_id`` if
+    the wish can be undone.
+    """
     done = message.consent
     assert done is not None
     memories = [{"id": each.id, "content": _cut(each.text)} for each in done.memories]

@@ -27,10 +27,10 @@ def serve_stdio(
     project: str | None = None,
     streams: tuple[TextIOWrapper, TextIOWrapper] | None = None,
 ) -> None:
-    """Serve until the client closes the stream. The client may read and write memories. Stdout carries only protocol messages.
+    """Serve one MCP client until the client closes the stream. Standard output carries only protocol messages.
 
-    ``project`` is the name of the app that holds the memories of a project; see ``McpCaller``. ``streams`` replaces standard
-    input and output.
+    The client is allowed to read and write memories. ``parts`` is the scope of the client. ``project`` is the name of the
+    project if the app in the scope is a project, otherwise None. ``streams`` replaces standard input and output.
     """
     caller = McpCaller(memory=memory, principal=Principal.local(services(memory).store.tenant), parts=parts, project=project)
     server = make_server(

@@ -100,7 +100,10 @@ class Reads(Protocol):
         kinds: Collection[str] | None = None,
         exclusive: Collection[str] = (),
     ) -> Job | None:
-        """Return the job that :meth:`Transaction.lease_job` would lease now, or None. The job is not leased or locked."""
+        """Return the job that :meth:`Transaction.lease_job` would lease with the same arguments, or None.
+
+        The job is neither leased nor locked.
+        """
         ...
 
     def user(self, user: str) -> UserProfile:

@@ -151,7 +151,10 @@ class Transaction(Reads, Protocol):
         ...
 
     def touch_keys(self, used: Mapping[str, datetime]) -> None:
-        """Set the time at which access keys were last used. Keys that no longer exist are skipped."""
+        """Record when access keys were last used. ``used`` maps the id of each key to the time of its last use.
+
+        Keys that no longer exist are skipped.
+        """
         ...
 
     def add_stored_response(self, answer: StoredResponse) -> None:
@@ -214,7 +217,10 @@ class Transaction(Reads, Protocol):
         ...
 
     def remove_sessions(self, sessions: Collection[tuple[str, Scope]]) -> Mapping[str, int]:
-        """Remove sessions, each given by id and scope, and their jobs. The messages of the sessions must have been removed before."""
+        """Remove sessions with their jobs and traces. Return the number of removed rows by table.
+
+        Each session is given by id and scope. The caller must have removed the messages of the sessions before.
+        """
         ...
 
     def remove_scope(self, owner: Mapping[str, str]) -> None:

@@ -79,7 +79,7 @@ class QueryCache:
 
     @property
     def erasures(self) -> str | None:
-        """The counter of erasures when this cache was last used."""
+        """The value that the counter of erasures had when this cache was last used."""
         return self._erasures
 
     def __len__(self) -> int:

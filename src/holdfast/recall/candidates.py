@@ -94,7 +94,11 @@ def _may_be_admitted(place: MessagePlace, question: RecallQuery) -> bool:
 
 
 def _search(store: Store, vector: QueryVector, question: RecallQuery, depth: int) -> dict[int, Found]:
-    """Run every arm (retrieval method) separately for memories and for messages, so that messages do not displace memories."""
+    """Return the items that the arms (retrieval methods) find, by item number. Pinned memories are added.
+
+    Memories and messages are searched separately, so that messages do not displace memories. ``depth`` is the number of items
+    to request from each arm. For messages, at least ``_MIN_MESSAGES`` items are requested.
+    """
     found: dict[int, Found] = {}
     short = [period for period in question.periods if period.alone or period.end - period.start < SHORT_PERIOD]
     for where in _search_filters(question):

@@ -96,29 +96,33 @@ class _DuplicateChecker:
         return None
 
     def _has_same_text(self, position: int, folded: str) -> bool:
-        """Return True if this hit repeats the text of a kept hit. ``folded`` is the normalized text of this hit.
+        """Return True if a hit repeats the text of a kept hit.
 
-        There is one exception: a long text is kept twice if the two hits are messages of different sessions. The result for
-        the second hit is then False.
+        ``position`` is the position of the hit among all added hits, and ``folded`` is its normalized text. There is one
+        exception: if the two hits are messages of different sessions and the text is long, both hits are kept. The result is
+        then False.
         """
         earlier = self._kept_texts.get(folded, ())
         may_repeat = len(folded) >= _MIN_REPEATABLE_CHARACTERS and len(earlier) == 1 and self._are_apart(position, earlier[0])
         return bool(earlier) and not may_repeat
 
     def _is_comparable(self, position: int, other: int) -> bool:
-        """Return True if two hits should be compared by meaning. Both hits must have the same kind.
+        """Return True if two hits, given by their positions, are to be compared by meaning: both have the same kind.
 
         Messages of different sessions are not compared, because both messages are kept as evidence.
         """
         return self._hits[position].kind == self._hits[other].kind and not self._are_apart(position, other)
 
     def _are_apart(self, position: int, other: int) -> bool:
-        """Return True if two hits are messages of different sessions."""
+        """Return True if two hits, given by their positions, are messages of different sessions."""
         one, two = self._hits[position].message, self._hits[other].message
         return one is not None and two is not None and one.session != two.session
 
     def _nearest(self, position: int, others: Sequence[int]) -> int | None:
-        """Return the first of the other hits whose cosine with this hit is above ``_MIN_DUPLICATE_COSINE``, or None."""
+        """Return the first of ``others`` whose cosine with a hit is above ``_MIN_DUPLICATE_COSINE``, or None.
+
+        All hits are given by their positions among the added hits.
+        """
         if self._model is None:
             return None
         if self._cosines is None:

@@ -277,7 +277,10 @@ class Embedding:
             tx.put_vectors(embedder.name, list(vectors), np.stack(list(vectors.values())))
 
     def _embed_each(self, embedder: Embedder, waiting: Sequence[MissingVector]) -> "dict[tuple[int, int], Vectors]":
-        """Return the vectors of chunks. If the embedder works in general but fails for some of the chunks, leave these out."""
+        """Return the vectors of chunks. Each key is a pair: the number of the item, and the number of the chunk in the item.
+
+        If the embedder works in general but fails for some of the chunks, these chunks are left out.
+        """
         chunks = [(chunk.item, chunk.chunk) for chunk in waiting]
         try:
             return dict(zip(chunks, self.model.embed(embedder, [chunk.text for chunk in waiting], "document"), strict=True))

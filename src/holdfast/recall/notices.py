@@ -20,7 +20,7 @@ RECALL_TIMEOUT: Final = 0.3
 
 
 def words_only(problem: str) -> str:
-    """Return the notice that a query was not compared by meaning."""
+    """Return the notice that a query was searched by words and not by meaning. ``problem`` is the reason."""
     return translatable("notice.words_only", f"Searched by words only: {{problem}}{_full_stop(problem)}", problem=problem)
 
 
@@ -41,7 +41,7 @@ def embedding_again(model: str) -> str:
 
 
 def not_reranked(problem: str) -> str:
-    """Return the notice that hits were not reranked."""
+    """Return the notice that hits were not reranked. ``problem`` is the reason."""
     return translatable("notice.not_reranked", f"Not reranked: {{problem}}{_full_stop(problem)}", problem=problem)
 
 

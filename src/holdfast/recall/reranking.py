@@ -100,7 +100,10 @@ class Reranking:
             load()
 
     def depth(self, limit: int) -> int:
-        """Return the number of hits to find before reranking."""
+        """Return the number of hits to find before reranking, if ``limit`` hits are to be returned.
+
+        Without a reranker, this is ``limit``.
+        """
         return limit if self._reranker is None or limit < 1 else max(limit, _RERANK_DEPTH)
 
     def rate(self, question: str, candidates: Sequence[Candidate], *, now: datetime) -> Sequence[float | None]:
@@ -139,7 +142,10 @@ class Reranking:
             return [None] * len(candidates)
 
     def _call(self, name: str, rate: Callable[[], Sequence[float | None]]) -> Sequence[float | None]:
-        """Call the reranker. If the reranker can wait for a server, the time limit of the current recall applies."""
+        """Call the reranker by running ``rate``, and return the ratings. ``name`` is the reranker's name in messages.
+
+        If the reranker can wait for a server, the time limit of the current recall applies.
+        """
         budget = current_budget()
         if budget is not None and self.waits:
             return self._calls.run(rate, budget, service=f"The reranker {name}")

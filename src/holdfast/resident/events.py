@@ -39,7 +39,10 @@ def is_foreign(client: str, payload: Mapping[str, Any]) -> bool:
 
 
 def read_event(client: str, name: str, payload: Mapping[str, Any]) -> HookEvent:
-    """Return the event that a hook received on standard input."""
+    """Build the event from the data that a coding agent sent to the hook.
+
+    ``client`` is the name of the coding agent, ``name`` is the name of the event, and ``payload`` is the data.
+    """
     session = _text(payload, "session_id", "sessionId", "conversation_id")
     roots = payload.get("workspace_roots")
     cwd = _text(payload, "cwd") or (
@@ -81,7 +84,7 @@ def _message(given: Mapping[str, Any]) -> Said | None:
 
 
 def _message_id(turn: str | None, role: str, text: str) -> str:
-    """Return an id for a message of a client that sends no ids.
+    """Return an id for a message of a client that sends no message ids. ``turn`` is the id or the time of the turn, or None.
 
     The id contains a hash of the text, because one turn can have several replies.
     """
@@ -97,7 +100,7 @@ def _time(value: str | None) -> Any:
 
 
 def _text(values: Mapping[str, Any], *names: str) -> str | None:
-    """Return the first of these values that is a text with content, or None."""
+    """Return a text from ``values``: the first value under one of the keys ``names`` that is a text and not blank, or None."""
     for name in names:
         value = values.get(name)
         if isinstance(value, str) and value.strip():

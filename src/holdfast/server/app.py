@@ -180,7 +180,11 @@ def make_api(
     running: Sequence[Callable[[], AbstractAsyncContextManager[None]]] = (),
     close_pool: bool = False,
 ) -> FastAPI:
-    """Create the FastAPI application. The context managers that ``running`` creates are open while the server runs."""
+    """Create the FastAPI application.
+
+    Each function in ``running`` returns a context manager, which is open while the server runs. With ``close_pool``, the pool
+    is closed when the server stops.
+    """
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:

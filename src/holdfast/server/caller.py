@@ -186,7 +186,10 @@ def _check_scope_query(request: Request) -> None:
 
 
 def check_batch(request: Request, count: int, what: str) -> None:
-    """Reject a request with more messages or memories than the setting ``max_batch`` allows."""
+    """Reject a request with more messages or memories than the setting ``max_batch`` allows.
+
+    ``count`` is their number, and ``what`` is the word for them in the error message: "messages" or "memories".
+    """
     limit = request.app.state.settings.max_batch
     if count > limit:
         detail = f"The request has {count:,} {what}; the limit is {limit:,}. Nothing was stored. Send fewer at a time."

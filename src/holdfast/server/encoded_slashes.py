@@ -18,7 +18,7 @@ _MARK = "\uffff"
 
 
 class _WithSlashes(Convertor[Any]):
-    """A converter of a path parameter that turns marks back into slashes."""
+    """A converter of a path parameter that turns each ``_MARK`` (see :func:`mark_slashes`) back into a slash."""
 
     regex = ".*"  # not used: the regular expression of a route is made before its converters are replaced
 
@@ -33,7 +33,10 @@ class _WithSlashes(Convertor[Any]):
 
 
 def accept_encoded_slashes(routes: Iterable[BaseRoute]) -> None:
-    """Let the path parameters of routes contain slashes, for paths that :func:`mark_slashes` has changed."""
+    """Let the path parameters of routes contain encoded slashes. The routes are changed in place.
+
+    :func:`mark_slashes` must have replaced the slashes in the path of the request.
+    """
     for route in routes:
         if isinstance(route, Route):
             for name, convertor in route.param_convertors.items():
@@ -42,7 +45,10 @@ def accept_encoded_slashes(routes: Iterable[BaseRoute]) -> None:
 
 
 def mark_slashes(scope: MutableMapping[str, Any]) -> None:
-    """Replace the encoded slashes in the path of a request by marks."""
+    """Replace each encoded slash (``%2F``) in the path of a request by the character ``_MARK``.
+
+    Otherwise the decoded slash would separate two parts of the path. ``scope`` is the ASGI scope of the request.
+    """
     raw = (scope.get("raw_path") or b"").decode("latin-1")
     if _ENCODED_SLASH.search(raw) and unquote(raw) == scope["path"]:
         scope["path"] = unquote(_ENCODED_SLASH.sub(quote(_MARK), raw))

@@ -36,7 +36,10 @@ These scales come first in the table of scales. The other scales describe tastes
 
 
 def wants_another_style(old: str, new: str) -> bool:
-    """Return True if the new wish asks for the opposite of the old wish."""
+    """Return True if two instructions for replies ask for opposite styles, such as short replies and long replies.
+
+    Return False if the instructions are about different types of text, such as emails and answers.
+    """
     if not all(_WISH.search(text) and _OF_ANSWERS.search(text) for text in (folded(old), folded(new))):
         return False
     before, after = _sides(old), _sides(new)

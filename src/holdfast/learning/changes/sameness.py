@@ -64,7 +64,7 @@ CALIBRATIONS: Final = {
 
 
 def calibration_for(embedder: str) -> DocumentCalibration | None:
-    """Return the measured calibration of an embedder, or None if it was not measured."""
+    """Return the calibration of the embedder with this name, or None if no calibration was measured for this embedder."""
     return CALIBRATIONS.get(embedder)
 
 
@@ -107,7 +107,8 @@ def adds_detail(old: str, new: str) -> bool:
 def same_slots(old: str, new: str, *, old_key: str | None, new_key: str | None, language: str | None) -> bool:
     """Return True if both statements give the same values to the same attributes, with the same subjects and tenses.
 
-    Return False if a statement has no known attribute.
+    ``old_key`` and ``new_key`` are the memory keys of the statements. A key names the attribute of a statement that is only a
+    value. Return False if a statement has no known attribute.
     """
     before = _known(slots_of(old, key=old_key, language=language))
     after = _known(slots_of(new, key=new_key, language=language))
@@ -169,9 +170,9 @@ def _related(one: str, other: str) -> bool:
 
 
 def same_but_fuller(old: Memory, put: Put) -> bool:
-    """Return True if the new statement says the same as a brief old statement, but with a more detailed value.
+    """Return True if ``put`` says the same as the brief memory ``old``, but with a more detailed value.
 
-    For example, the old value is "Portland", and the new value is "Portland, Oregon".
+    For example, the value in ``old`` is "Portland", and the value in ``put`` is "Portland, Oregon".
     """
     language = put.language or old.language
     same = same_slots(old.text, put.text, old_key=old.key, new_key=put.key, language=language)
@@ -179,7 +180,7 @@ def same_but_fuller(old: Memory, put: Put) -> bool:
 
 
 def is_fuller(old: Memory, put: Put) -> bool:
-    """Return True if the new statement has a more detailed value than the old statement: "Portland, Oregon" for "Portland"."""
+    """Return True if ``put`` has a more detailed value than the memory ``old``: "Portland, Oregon" instead of "Portland"."""
     language = put.language or old.language
     return any(
         one.attribute == other.attribute and says_more(one, other)
@@ -194,5 +195,5 @@ def is_brief(text: str) -> bool:
 
 
 def same_statement(earlier: Put, put: Put) -> bool:
-    """Return True if two new statements have the same words."""
+    """Return True if two memories to store have equal texts or the same words (see :func:`same_words`)."""
     return fold(earlier.text) == fold(put.text) or same_words(earlier.text, put.text, put.language or earlier.language)

@@ -87,7 +87,7 @@ def expanded(text: str) -> str:
 
 
 def clauses_of(text: str, words: SlotPhrases, *, plans: bool = False) -> list[SlotClause]:
-    """Return the clauses that state something as true. With ``plans``, include clauses about plans and wishes."""
+    """Return the clauses of a text that state something as true. With ``plans``, also return clauses about plans and wishes."""
     return list(_clauses(text, words, plans=plans))
 
 

@@ -245,9 +245,9 @@ def _is_study(slot: Slot, rule: SlotRule) -> bool:
 
 
 def _as_studies(slot: Slot, clause: SlotClause, rule: SlotRule) -> Slot:
-    """Turn an occupation such as "law student" into the attribute ``studies``.
+    """Return a copy of a slot for an occupation such as "law student", with the attribute ``studies`` instead.
 
-    A person can study several things, so one value does not replace another.
+    A person can study several things. Therefore a new value of ``studies`` does not replace the old value.
     """
     return replace(slot, attribute="studies", single=False, changed=_cues_change(clause, rule))
 
@@ -284,9 +284,10 @@ def _attribute(rule: SlotRule, groups: dict[str, str | None], words: SlotPhrases
 
 
 def _opinion(rule: SlotRule, about: str, words: SlotPhrases) -> str | None:
-    """Return the attribute of an opinion. For an opinion of "coffee with milk", the attribute contains "coffee / milk".
+    """Return the attribute of an opinion. ``about`` is the thing that the opinion is about.
 
-    The thing comes before the slash. Terms that restrict the thing come after the slash.
+    Words that restrict the thing are written after a slash: for "coffee with milk", the attribute contains "coffee / milk".
+    Return None if ``about`` names no thing.
     """
     about = about.split(",", maxsplit=1)[0]
     narrowed = words.clauses["adverbials"].search(about)
@@ -297,7 +298,11 @@ def _opinion(rule: SlotRule, about: str, words: SlotPhrases) -> str | None:
 
 
 def _value(groups: dict[str, str | None], rule: SlotRule, words: SlotPhrases) -> str | None:
-    """Return a value in comparable form. Return None if the value is not of the type that the rule requires."""
+    """Return the value that a rule found in a clause, normalized for comparison.
+
+    ``groups`` contains the named groups of the rule's regular expression. The group ``v`` is the value as written. Return
+    None if the value is not of the type that the rule requires, such as a number or a place.
+    """
     raw = groups.get("v") or ""
     if rule.value in {"moment", "scale"}:
         fits = moments_of(raw) or rule.sense == "ends" if rule.value == "moment" else _on_a_scale(raw)

@@ -162,10 +162,10 @@ def _ends(old: Slot, new: Slot) -> bool:
 
 
 def _ends_value(old: Slot, new: Slot) -> bool:
-    """Return True if the value that ended is the value of the old slot. The new slot names the value that ended.
+    """Return True if the old slot has the value that has ended. The new slot names the value that has ended.
 
-    The new slot can also name a shorter form of the old value: the end of "car" ends "red car". It can also name a fuller
-    form, except for a home, a pet or a possession: the end of "red car" does not end "car".
+    The two values need not be equal. The end of "car" also ends "red car". The opposite is true for most attributes, but not
+    for a home, a pet or a possession: the end of "red car" does not end "car".
     """
     before, after = _tokens(old.value), _tokens(new.value)
     return after <= before or (before <= after and old.attribute not in {"pet", "owned", "residence"})
@@ -201,9 +201,10 @@ def same_subject(old: Slot, new: Slot) -> bool:
 def _same_attribute(old: Slot, new: Slot) -> bool:
     """Return True if the new slot is about the same attribute as the old slot.
 
-    The names of the attributes can differ in three cases. A new opinion of coffee also covers an old opinion of coffee at
-    night. A move changes both the town and the dwelling. A statement that moves an appointment can name the appointment more
-    briefly or more fully than the old statement.
+    Attributes with different names count as the same in three cases. First, a new opinion of coffee also covers an old
+    opinion of coffee at night. Second, if the user has moved to another home, town and dwelling count as one attribute.
+    Third, if an appointment has been postponed, the new statement can name the appointment more briefly or more fully than
+    the old one.
     """
     if old.attribute == new.attribute or old.attribute.split(" / ")[0] == new.attribute:
         return True

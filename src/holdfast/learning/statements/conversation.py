@@ -77,9 +77,10 @@ def sourced_statements(messages: Sequence[Message], reader: SentenceReader | Non
 def _statements_in(
     message: Message, said: Sequence[Statement], before: Message | None
 ) -> Iterator["SourcedStatement | _BareCorrection"]:
-    """Yield the statements of a message (``said``), then its bare corrections.
+    """Yield the statements and the bare corrections of a message. ``said`` contains the statements, without their sources.
 
-    If a statement quotes the previous turn, that turn is also a source. Erasing the turn then also erases the quotation.
+    The source of a statement is the message. If a statement quotes the previous turn (``before``), that turn is also a
+    source. Erasing the turn then also erases the quotation.
     """
     admitted = admits_mistake(fold_clause(message.text))
     found = [replace(each, corrects=each.corrects or admitted) for each in said]

@@ -50,7 +50,8 @@ def own_clauses(text: str, language: str | None) -> list[str]:
 def _own(split: Callable[[str], list[str]], text: str, books: Sequence[Rulebook]) -> Iterator[str]:
     """Yield the sentences of a message that are the user's own statements.
 
-    The text after a request such as "translate this" is not the user's own, so it is left out.
+    ``split`` splits a text into sentences. The text after a request such as "translate this" is left out, because it is not
+    the user's own text.
     """
     for sentence in _sentences(split, text):
         folded = fold_clause(sentence)
@@ -67,7 +68,7 @@ def _own(split: Callable[[str], list[str]], text: str, books: Sequence[Rulebook]
 
 
 def _sentences(split: Callable[[str], list[str]], text: str) -> Iterator[str]:
-    """Yield the sentences of a message without secrets. Code and logs are left out."""
+    """Yield the sentences of a message, without secrets. Code and logs are left out. ``split`` splits a text into sentences."""
     for sentence in split(_LOG_LINE.sub("", without_quoted_text(text, in_line=False))):
         if len(sentence) <= _MAX_SENTENCE_CHARACTERS and not _CODE.search(sentence) and (safe := without_secret(sentence)):
             yield safe

@@ -176,9 +176,10 @@ _Found: TypeAlias = tuple[Candidate, StatementRule | None, bool]
 
 
 def _is_off_record(text: str, sentences: Sequence[str], context: Context) -> bool:
-    """Return True if the user asks in a message not to keep the message.
+    """Return True if a message asks not to be kept.
 
-    The sentence reader is called only if the message has the words of such a wish.
+    ``sentences`` are the sentences of the message. The sentence reader is called only if the message contains words that such
+    a request uses, such as "off the record".
     """
     if not may_wish("off_record", fold_clause(text)):
         return False

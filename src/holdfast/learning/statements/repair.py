@@ -74,7 +74,7 @@ def admits_mistake(folded: str) -> bool:
 
 
 def repaired(text: str, fragment: str) -> str | None:
-    """Return a statement with the value that a correction gives. ``fragment`` is the correction: "on Tuesday, not Monday".
+    """Return a statement in which a correction has replaced the value. ``fragment`` is the correction: "on Tuesday, not Monday".
 
     Return None if the statement contains no value that can be replaced.
     """

@@ -107,7 +107,10 @@ class Rulebook:
         return self.shows("vague", " ".join(clause.split(",", maxsplit=1)[0].split()[:_MAX_DOUBT_WORDS]))
 
     def _after_prefix(self, clause: str) -> list[int]:
-        """Return the positions after each word of a clause's prefix, such as "every Sunday". A statement can begin there."""
+        """Return the positions in a clause at which a statement can begin after a prefix such as "every Sunday".
+
+        There is one position after each word of the prefix. The list is empty if the clause has no prefix.
+        """
         prefix = self.prefix.match(clause)
         return [] if prefix is None else [space.end() for space in _WHITESPACE.finditer(clause, 0, prefix.end())]
 

@@ -24,7 +24,10 @@ _WHOLE_SENTENCE = ("hypothetical", "sarcasm", "fiction_author")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpokenSentence:
-    """A sentence, and those of its clauses that state something. A sentence that is not meant literally has no such clauses."""
+    """A sentence with its clauses. Clauses that state nothing, such as questions, are left out.
+
+    A sentence that is not meant literally has no clauses.
+    """
 
     text: str
     folded: str

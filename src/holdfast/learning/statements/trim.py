@@ -34,7 +34,10 @@ With a larger decrease, the request stays.
 
 
 def trimmed(text: str, read: Callable[[str], Reading]) -> str:
-    """Return a statement without conjunctions at its beginning and without a request, question or doubt at its end."""
+    """Return a statement without conjunctions at its beginning and without a request, question or doubt at its end.
+
+    ``read`` analyzes a text with the sentence reader.
+    """
     return _without_tail(without_lead(text.lstrip(")]}\\.,;: ")), read)
 
 
@@ -47,7 +50,8 @@ def without_lead(text: str) -> str:
 def _without_tail(text: str, read: Callable[[str], Reading]) -> str:
     """Return a text without the request at its end, if the request is not worth keeping.
 
-    The request is kept if the sentence reader gives the shortened text a clearly lower score than the whole text.
+    ``read`` analyzes a text with the sentence reader. The request stays if the reader gives the shortened text a clearly
+    lower score than the whole text.
     """
     for pause in _TAIL.finditer(text):
         head, tail = text[: pause.start()], text[pause.end() :]

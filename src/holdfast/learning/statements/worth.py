@@ -83,7 +83,10 @@ class Candidate:
 
 
 def signals(each: Candidate) -> dict[str, float]:
-    """Return the signals of a candidate: a value for each name in ``_WEIGHTS``. ``worth`` computes a probability from them."""
+    """Return the features from which ``worth`` computes the probability that a candidate is worth keeping.
+
+    The result maps the name of each feature to its value. The names are the keys of ``_WEIGHTS``.
+    """
     folded = fold_clause(each.own)
     reading, rest = each.reading, each.rest
     english = is_english(folded, each.language)

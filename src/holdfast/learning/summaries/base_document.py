@@ -192,7 +192,8 @@ def _slot(statement: str) -> str | None:
 def _choose(items: Sequence[_Item], wanted: dict[str, Detail], max_words: int, language: str) -> list[_Item]:
     """Choose lines within the word limit, one at a time.
 
-    Valuable lines are preferred, and so are lines with names, numbers or dates that no chosen line contains.
+    Valuable lines are preferred. So are lines with a detail in ``wanted`` that no chosen line contains. Details are names,
+    numbers and dates.
     """
     room = max_words - sum(len(heading.split()) + 1 for heading in HEADINGS[language])
     chosen: list[_Item] = []

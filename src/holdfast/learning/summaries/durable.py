@@ -39,7 +39,7 @@ def is_notable(text: str) -> bool:
 
 
 def without_ended(text: str, ended: Sequence[str], live: Sequence[str]) -> str:
-    """Return a document or summary without the sentences that state an outdated fact (``ended``).
+    """Return a document or summary without outdated sentences. A sentence is outdated if it states one of the facts in ``ended``.
 
     A sentence stays if it also states a fact in ``live``. Headings stay.
     """

@@ -235,8 +235,8 @@ def _score(said: _QuotableSentence, rank: float) -> float:
 def _choose(candidates: Sequence[_QuotableSentence], wanted: dict[str, Detail], form: _ReportFormat) -> list[_QuotableSentence]:
     """Choose sentences one at a time, within the limits of the format.
 
-    Sentences with a high score are preferred, and so are sentences with names, numbers or dates that are not covered
-    yet.
+    Sentences with a high score are preferred. So are sentences with a detail in ``wanted`` that no chosen sentence contains.
+    Details are names, numbers and dates.
     """
     chosen: list[_QuotableSentence] = []
     covered: set[str] = set()

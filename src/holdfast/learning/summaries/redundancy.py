@@ -114,7 +114,11 @@ def long_numbers(text: str) -> frozenset[str]:
 
 
 def value(memory: Memory, memories: Sequence[Memory], redundancy: float) -> float:
-    """Return the value of a memory: importance weighted by trust, plus recency and recent use, minus redundancy."""
+    """Return the value of a memory: importance weighted by trust, plus recency and recent use, minus redundancy.
+
+    Recency and recent use are measured from the latest time at which one of ``memories`` was created or used. ``redundancy``
+    is the similarity, from 0 to 1, to the most similar other memory.
+    """
     present = max(max(other.created_at, other.last_used_at or other.created_at) for other in memories)
     recency: float = 0.5 ** ((present - memory.created_at) / _HALF_LIFE)
     use: float = 0.5 ** ((present - memory.last_used_at) / _HALF_LIFE) if memory.last_used_at else 0.0

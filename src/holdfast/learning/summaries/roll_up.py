@@ -22,7 +22,10 @@ class RollUp:
 
 
 def due(count: int, rule: RollUp) -> int:
-    """Return the number of oldest items to roll up now. It is 0 if fewer items than the threshold are waiting."""
+    """Return the number of items to roll up now, oldest first. ``count`` is the number of waiting items.
+
+    The result is 0 if ``count`` is below the threshold of the rule.
+    """
     return count - rule.keep if count >= rule.threshold else 0
 
 
@@ -73,9 +76,8 @@ def base_put(
 ) -> Put:
     """Build the ``Put`` (a memory to store) for the base document: a new memory, or the next revision of ``earlier``.
 
-    The sources of the memory are the summaries, the facts and the sources of the earlier document. Therefore erasing
-    one of these sources also affects the new document. The trust of the memory is the lowest trust of the summaries,
-    the facts and the earlier document.
+    The sources of the memory are the summaries, the facts and the sources of the earlier document. The trust of the memory is
+    the lowest trust of the summaries, the facts and the earlier document.
     """
     derived_from = [*summaries, *facts, *([earlier] if earlier else [])]
     if not derived_from:

@@ -220,9 +220,9 @@ def _checked(
 
 
 def _without_inventions(text: str | None, flaws: tuple[str, ...], texts: Sequence[str]) -> tuple[str | None, tuple[str, ...]]:
-    """Return a document without invented lines, and the problems found (``flaws``).
+    """Return a document without invented lines, and the problems found. The problems are ``flaws`` and one for each invention.
 
-    A line is invented if one of its names, numbers or dates occurs in none of the texts.
+    A line is invented if one of its names, numbers or dates occurs in none of the ``texts``.
     """
     if text is None:
         return None, flaws

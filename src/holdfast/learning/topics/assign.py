@@ -68,7 +68,7 @@ _SCHEMA: Final[Schema] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class KnownTopic:
-    """A topic, described by its name, words and vectors. A caller can keep the description instead of reading the page again."""
+    """A topic, described by its name, words and vectors. With this description, the topic's page need not be read again."""
 
     name: str
     titles: tuple[str, ...] = ()
@@ -80,7 +80,10 @@ class KnownTopic:
 
 
 class DetectedTopic(NamedTuple):
-    """The topic of a message, or None. ``flaws`` describes problems that occurred while the topic was detected."""
+    """The result of a topic detection: the topic of a message (None if it has no known topic), the model usage, and the problems.
+
+    ``flaws`` describes the problems that occurred.
+    """
 
     topic: str | None
     usage: Usage
@@ -96,8 +99,9 @@ def topic_of(
 ) -> KnownTopic:
     """Describe a topic by the memories on its page.
 
-    The terms of the topic are words of these memories. If there are five or more memories, a term must occur in at least two
-    of them.
+    ``vectors`` has one row per memory. ``name`` is the name of the topic; the default is the topic of the memories.
+    ``name_vector`` is the embedding of the name. The terms of the topic are words of the memories. If there are five or more
+    memories, a term must occur in at least two of them.
     """
     topic_name = name or next((memory.topic for memory in memories if memory.topic), None)
     if topic_name is None:

@@ -112,7 +112,11 @@ def distinctive(texts: Sequence[str], others: Sequence[str] = ()) -> list[str]:
 
 
 def _count(texts: Sequence[str], language: str | None) -> tuple[Counter[str], dict[str, Counter[str]]]:
-    """Count the texts that contain each stem, and the spellings of each stem."""
+    """Count stems and spellings. Return two mappings.
+
+    The first maps each stem to the number of texts that contain it. The second maps each stem to the number of times that
+    each of its spellings occurs.
+    """
     frequencies: Counter[str] = Counter()
     written: dict[str, Counter[str]] = {}
     for text in texts:

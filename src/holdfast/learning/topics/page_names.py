@@ -46,7 +46,10 @@ def file_name(topic: str, taken: Collection[str] = ()) -> str:
 
 
 def _fit(stem: str, digest: str) -> str:
-    """Build a file name, shortened to the byte limit. A shortened name gets a hash suffix to stay unique."""
+    """Build a file name from ``stem`` and the suffix ``digest``, which can be empty. The stem is cut to the byte limit.
+
+    If the stem is cut and ``digest`` is empty, a hash of the stem becomes the suffix, so that the name stays unique.
+    """
     room = _MAX_NAME_BYTES - len(digest) - 1
     cut = stem.encode()[:room].decode("utf-8", "ignore").rstrip("-")
     if cut != stem and not digest:

@@ -127,7 +127,10 @@ def _propose(topic: str, memories: Sequence[Memory], model: ChatModel) -> _Propo
 
 
 def _read(data: Mapping[str, Any], topic: str, lines: int, proposal: _Proposal) -> None:
-    """Read the valid parts of a model's answer into ``proposal``. A line listed twice belongs to the first subtopic."""
+    """Read the valid parts of a model's answer (``data``) into ``proposal``. A line listed twice belongs to the first subtopic.
+
+    ``lines`` is the number of lines on the page.
+    """
     unknown = 0
     names: dict[str, None] = {}
     for group in data.get("subtopics") or ():
@@ -173,7 +176,11 @@ def _by_age(memories: Sequence[Memory], max_lines: int) -> dict[int, str]:
 
 
 def _name(topic: str, texts: Sequence[str], others: Sequence[str], taken: Collection[str]) -> str:
-    """Return a word that distinguishes ``texts`` from ``others`` and is not part of the page's name."""
+    """Return a name for a subtopic of ``topic``: a word that distinguishes ``texts`` from ``others``.
+
+    The word is neither part of the topic's name nor one of the names in ``taken``. If there is no such word, the name is
+    "part", with a number if needed.
+    """
     topic_terms = content_terms(topic.replace("-", " "))
     words = [word for word in distinctive(texts, others) if not content_terms(word) & topic_terms]
     unused = (name for word in words if (name := slug(word)) and name != GENERAL and name not in taken)
@@ -181,7 +188,11 @@ def _name(topic: str, texts: Sequence[str], others: Sequence[str], taken: Collec
 
 
 def _topics(topic: str, places: Mapping[int, str], lines: int, taken: Collection[str]) -> list[str]:
-    """Return the full name of each line's new topic, in the order of the lines."""
+    """Return the full name of the new topic of each line, in the order of the lines.
+
+    ``lines`` is the number of lines on the page of ``topic``. ``places`` maps the position of a line to its subtopic. Lines
+    that are not in ``places`` get the general topic. Names in ``taken`` are not given to subtopics.
+    """
     prefix = slug(topic, max_words=10, max_characters=_MAX_PREFIX_CHARACTERS) or "topic"
     general = f"{prefix}-{GENERAL}"
     if fold(general) == fold(topic):

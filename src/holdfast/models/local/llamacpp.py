@@ -220,7 +220,11 @@ class _Generation:
             self._events.put(None)
 
     def next(self, seconds: float, name: str) -> Mapping[str, Any] | None:
-        """Return the next event, or None at the end."""
+        """Return the next event of the model, or None after the last event.
+
+        Raise ``ModelUnavailable`` if no event comes within ``seconds``. Raise ``ModelError`` if the model reports an error.
+        ``name`` is the name of the model in error messages.
+        """
         try:
             event = self._events.get(timeout=seconds)
         except queue.Empty:

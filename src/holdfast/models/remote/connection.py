@@ -47,14 +47,14 @@ class ProviderConnection:
     def json(
         self, send: Callable[[Any], Callable[..., Any]], request: Mapping[str, Any], budget: CallBudget
     ) -> Mapping[str, Any]:
-        """Call the service and return the response. ``send`` selects the client method."""
+        """Call the service and return the response as a JSON object. ``send`` takes the client and returns the method to call."""
         with self._called(send, request, budget) as (response, reader):
             return reader.json(response)
 
     def events(
         self, send: Callable[[Any], Callable[..., Any]], request: Mapping[str, Any], budget: CallBudget
     ) -> Iterator[Mapping[str, Any]]:
-        """Call the service and yield the events of the response."""
+        """Call the service and yield the events of the response. ``send`` takes the client and returns the method to call."""
         with self._called(send, request, budget) as (response, reader):
             yield from reader.events(response)
 

@@ -66,7 +66,7 @@ def failures(service: Service, sdk: Any) -> Iterator[None]:
 
 
 def error_fault(service: Service, detail: Any) -> Fault:
-    """Return the fault for an error event in the middle of a streamed reply."""
+    """Return the fault for an error event in the middle of a streamed reply. ``detail`` is the error as the server sent it."""
     server_message = service.hide_key(error_text({"error": detail}))
     kind = str(as_mapping(detail).get("type") or as_mapping(detail).get("code") or "")
     message = f"{service.name} broke off its reply: {server_message or 'no reason given'}"

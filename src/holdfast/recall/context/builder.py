@@ -155,10 +155,10 @@ class ContextBuilder:
         return [*earlier, *(hit for hit in found if hit.id not in known)]
 
     def _listed(self, reader: Scope, section: Section, *, apps: Sequence[str] | None = None) -> list[Hit]:
-        """Return the memories of a section that does not depend on the query.
+        """Return the memories of a section that does not depend on the query. With ``apps``, only memories of these apps.
 
-        Sections with the source ``newest`` or ``shared`` list the newest memories first, by the time of the event and not
-        of the import. Other sections list the oldest memories first, by creation, so that a revised memory keeps its place.
+        Sections with the source ``newest`` or ``shared`` list the newest memories first, by the time of the event and not of
+        the import. Other sections list the oldest memories first, by creation, so that a revised memory keeps its place.
         """
         wanted = MemoryFilter(
             reader=reader,

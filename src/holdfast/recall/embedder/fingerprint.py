@@ -171,7 +171,7 @@ class FingerprintCheck:
             )
 
     def complete(self) -> None:
-        """Record that all texts have been embedded again after a change."""
+        """Record that all texts have been embedded again after the model's vectors had changed."""
         with self._store.write(durable=False) as tx:
             stored = read_fingerprint(tx, self._model)
             if stored is not None:

@@ -114,7 +114,10 @@ class LoadedEmbedder:
         return self._embedder
 
     def call(self, embedder: Embedder, role: Role, work: Callable[[], T]) -> T:
-        """Call the embedder, within the time limit of the current recall if there is one."""
+        """Run ``work``, which calls the embedder, and return its result. During a recall, the time limit of the recall applies.
+
+        ``role`` says whether queries or documents are embedded.
+        """
         assert self._source is not None
         return self._source.calls.run(work, role, service=embedder.name, computes=self._source.computes)
 

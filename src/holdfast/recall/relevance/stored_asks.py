@@ -38,7 +38,8 @@ def without_questions(
 ) -> dict[int, float]:
     """Return the strengths of items. Messages that ask something lose strength, because they rarely contain an answer.
 
-    ``wanted`` contains the terms of the query.
+    ``strengths`` and ``places`` have item numbers as keys. ``places`` contains only messages. ``wanted`` has one set per term
+    of the query: the spellings of the term.
     """
     weakened = dict(strengths)
     for seq, place in places.items():
@@ -51,10 +52,11 @@ def without_questions(
 
 
 def _asking_share(place: MessagePlace, wanted: Sequence[frozenset[str]]) -> float:
-    """Return the share of a message's match that comes from asking and not from stating something, from 0 to 1.
+    """Return a factor from 0 to 1: how much a message loses strength because the message asks something.
 
-    The match is the set of the query's terms (``wanted``) that the message contains. The share is 1 for small talk and for
-    short questions, and 0 for long messages.
+    The factor is 1 for small talk and for short questions, and 0 for long messages. For other messages, it depends on how
+    many terms of the query occur in clauses that ask. ``wanted`` has one set per term of the query: the spellings of the
+    term.
     """
     act = place.act or classify_act(place.text or "")
     if act == "small_talk":
@@ -75,6 +77,6 @@ def _asking_share(place: MessagePlace, wanted: Sequence[frozenset[str]]) -> floa
 
 @lru_cache(maxsize=4096)
 def _terms(text: str, language: str | None) -> tuple[frozenset[str], frozenset[str]]:
-    """Return the terms of the clauses that ask, and the terms of the other clauses."""
+    """Return two sets: the terms of the clauses that ask something, and the terms of the other clauses."""
     asking, stating = split_acts(text)
     return frozenset(document_terms(" ".join(asking), language)), frozenset(document_terms(" ".join(stating), language))

@@ -91,7 +91,7 @@ def _candidates(reads: Reads, noted: NotedContext, max_candidates: int | None) -
 
 
 def _ranked(log: SearchLog) -> dict[str, Hit]:
-    """Return the ranked hits by id: first the hits that the recall returned, then the hits that it dropped."""
+    """Return the ranked hits, with their ids as keys: first the hits that the recall returned, then the hits that it dropped."""
     ranked: dict[str, Hit] = {}
     for hit in (*log.best, *(hit for run in log.runs for hit in run.ranked)):
         ranked.setdefault(hit.id, hit)
@@ -113,9 +113,11 @@ def _from_hit(hit: Hit, outcome: Outcome, *, rank: int | None) -> TracedCandidat
 
 
 def _without_rows(reads: Reads, log: SearchLog, known: set[int], *, rank: int, limit: int | None) -> Iterator[TracedCandidate]:
-    """Yield the found items that did not become hits, strongest first.
+    """Yield the found items that did not become hits, strongest first, and at most ``limit``.
 
     An item did not become a hit because there were enough better items, or because the recall is not allowed to use the item.
+    ``known`` contains the numbers of the items that became hits. ``rank`` is the rank of the last hit. The next ranks go to
+    the items that only had to give way to better items.
     """
     items: dict[int, tuple[SearchRun, FoundItem]] = {}
     for run in log.runs:

@@ -36,7 +36,7 @@ def consent(found: types.Consent | None) -> responses.Consent | None:
 
 
 def session(found: types.SessionRecord, *, title: str | None = None, said_at: datetime | None = None) -> responses.Session:
-    """Convert a session record to a response model."""
+    """Convert a session record to a response model, with the given values of ``title`` and ``said_at``."""
     return responses.Session.model_validate(
         {**_parts(found.scope), **_fields(found, responses.Session), "title": title, "said_at": said_at}
     )

@@ -315,7 +315,11 @@ class Explain(ScopedBody):
 
 
 def one_target(*more: str) -> dict[str, Any]:
-    """Return a JSON Schema that accepts exactly one of ``id``, ``session``, ``source`` and ``more``, or a scope."""
+    """Return a JSON Schema for the target of a request: either one named item, or a scope.
+
+    An item is named by exactly one of the fields ``id``, ``session``, ``source`` and those in ``more``. A scope is given by
+    at least one of ``user``, ``app`` and ``agent``.
+    """
     single, scope = ("id", "session", "source", *more), ("user", "app", "agent")
     alone = [{"allOf": [is_given(name), is_absent(*(other for other in single if other != name), *scope)]} for name in single]
     return {"anyOf": [*alone, {"allOf": [is_absent(*single), {"anyOf": [is_given(part) for part in scope]}]}]}

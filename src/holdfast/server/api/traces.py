@@ -111,7 +111,7 @@ def entry(found: types.Trace) -> TraceEntry:
 
 
 def trace(found: types.Trace, store: Store, sees: Callable[[types.Scope], bool]) -> Trace:
-    """Convert a trace to a response model. The texts of its items are included if the caller may see them."""
+    """Convert a trace to a response model. The texts of its items are included if ``sees`` returns True for their scope."""
     rows = _rows(found, store, sees)
     return Trace(
         **_common(found),
@@ -127,7 +127,7 @@ def trace(found: types.Trace, store: Store, sees: Callable[[types.Scope], bool])
 
 
 def explanation(found: types.Explanation, memory: types.Memory, store: Store, sees: Callable[[types.Scope], bool]) -> Explanation:
-    """Convert an explanation to a response model."""
+    """Convert an explanation to a response model. ``memory`` is the explained memory, and ``sees`` is as in :func:`trace`."""
     return Explanation(
         memory=found.memory,
         outcome=found.outcome,
@@ -156,7 +156,10 @@ def _common(found: types.Trace) -> dict[str, Any]:
 
 
 def _rows(found: types.Trace, store: Store, sees: Callable[[types.Scope], bool]) -> Mapping[str, types.Memory | types.Message]:
-    """Return the stored memories and messages of a trace that the caller may see. Withheld messages are left out."""
+    """Return the stored memories and messages of a trace, by id. ``sees`` returns True for a scope that the caller may read.
+
+    Items in other scopes and withheld messages are left out.
+    """
     ids = list(found.items)
     rows: list[types.Memory | types.Message] = [*store.memories(MemoryFilter(ids=ids, statuses=None))]
     rows += [each for each in store.messages(MessageFilter(ids=ids)) if each.action is None]

@@ -33,7 +33,10 @@ def is_loopback(host: str) -> bool:
 
 
 def check_bind(host: str, has_keys: bool, *, tenant: str = "default") -> None:  # noqa: FBT001  (all callers pass it by position)
-    """Raise an error if a server without access keys would listen on an address that other machines can reach."""
+    """Raise an error if a server without access keys would listen on an address that other machines can reach.
+
+    ``tenant`` is the operator's tenant. The error message shows the command that creates a key for it.
+    """
     if is_loopback(host) or has_keys:
         return
     operator = "" if tenant == "default" else f" --operator {tenant}"

@@ -69,9 +69,10 @@ def _pieces(
 async def _events(
     request: Request, pieces: Generator[str | Answer, None, None], first: str | Answer | None
 ) -> AsyncGenerator[bytes, None]:
-    """Yield one event per piece of the reply.
+    """Yield one server-sent event per piece of the reply: first ``first``, then the pieces in ``pieces``.
 
-    If the client disconnects, the partial reply is stored and marked as interrupted.
+    If the model fails, the last event contains the error. If the client disconnects, the partial reply is stored and marked
+    as interrupted.
     """
     piece = first
     try:

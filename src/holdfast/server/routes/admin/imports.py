@@ -221,7 +221,10 @@ class _Job:
         self._steps: queue.Queue[tuple[int, int] | ImportReport | HoldfastError] = queue.Queue()
 
     def start(self, options: dict[str, Any]) -> None:
-        """Start the import. Raise ``Conflict`` if another import is running."""
+        """Start the import with these arguments of ``import_from``.
+
+        Raise ``InvalidInput`` if the file is empty, and ``Conflict`` if another import is running.
+        """
         if not self._content:
             raise InvalidInput(
                 translatable(
@@ -235,7 +238,10 @@ class _Job:
         threading.Thread(target=self._run, args=(options,), name="holdfast-import", daemon=True).start()
 
     def next(self) -> tuple[int, int] | ImportReport | HoldfastError:
-        """Return the next step: progress, the result, or the error that ended the import."""
+        """Wait for the next report of the import and return it: the progress, the result, or the error that ended the import.
+
+        The progress is a pair: the amount of work done so far, and the total amount.
+        """
         return self._steps.get()
 
     def _run(self, options: dict[str, Any]) -> None:

@@ -167,9 +167,10 @@ def _configured(role: ModelRole, name: str | None, problem: str | None) -> Confi
 
 
 def _with_choice(model: ConfiguredModel, settings: Settings, request: Request) -> ConfiguredModel:
-    """Add the models that can be chosen instead of this one.
+    """Return a model with the names of the models that can be configured instead of it.
 
-    If a variable or an argument sets the model, none can be chosen. Then add the name of the variable or argument.
+    If a variable or an argument sets the model, no other model can be configured. The result then has the name of the
+    variable or argument instead.
     """
     fixed = request.app.state.set_at_start.get(model.role)
     more = {"next": chosen_for_next_start(model.role, settings), "choices": choices(model.role)}
