@@ -15,6 +15,7 @@ from holdfast.models.local.registry import READERS
 from holdfast.runtime.priority import Pace, at_full_speed, give_way, lower_priority, start_pace, urgent, with_pauses
 from holdfast.services import services
 from holdfast.text.index_terms import chunk_terms, tokenized
+from holdfast.text.secrets.redact import redact
 from tests.forking import in_a_forked_child
 
 pytestmark = pytest.mark.ledger("X28")
@@ -143,6 +144,12 @@ def test_tokenizing_pauses_between_the_chunks_of_a_text_but_not_in_a_transaction
         assert chunks > 5
         assert _pause(wait=ahead) > 2 * _WORK_SECONDS + without_pauses
         assert _shortest_pause(wait=lambda: chunk_terms(*key)) < _WORK_SECONDS + 2 * without_pauses
+
+
+def test_the_search_for_secrets_pauses() -> None:
+    with _request():
+        assert _pause(wait=lambda: redact("I keep honey in the barn.")) > 2 * _WORK_SECONDS
+        assert _shortest_pause(start_pace, lambda: redact("I keep jam in the barn.")) < _WORK_SECONDS
 
 
 def test_another_thread_can_lower_the_priority_of_running_work() -> None:
