@@ -303,7 +303,7 @@ class Apps:
     def _is_withheld(self, session: SessionRecord) -> bool:
         """Return True if a session has messages that are off the record.
 
-        For such a session, no trace is stored, because the query may quote these messages.
+        If it has, no trace of its context blocks is stored, because the query may quote these messages.
         """
         withheld = MessageFilter(session=session.id, exactly=session.scope, actions=[OFF_RECORD], newest=1)
         return bool(self._store.messages(withheld))

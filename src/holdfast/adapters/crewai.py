@@ -315,8 +315,8 @@ class HoldfastStorage:
 class _GivenVectors:
     """An embedder that computes nothing: it looks up vectors that CrewAI has computed.
 
-    Holdfast passes texts to an embedder. In this adapter, such a text is the hash of a vector, and the embedder returns
-    the vector with that hash.
+    Holdfast passes texts to an embedder. This adapter passes the hash of a vector instead of a text, and the embedder
+    returns the vector with that hash.
     """
 
     name = "crewai"
@@ -386,7 +386,11 @@ def _record(memory: holdfast.Memory) -> MemoryRecord:
 
 
 def _where(categories: Sequence[str] | None, metadata: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """Return a store filter that lets all wanted records through. It may let others through, too; :func:`_matches` removes them."""
+    """Return a store filter for records with one of the categories and with all the metadata.
+
+    The filter lets all these records through, and possibly other records. :func:`_matches` removes the others. Return
+    None if nothing is to be filtered.
+    """
     found: dict[str, Any] = {"categories": {"$in": list(categories)}} if categories else {}
     plain = {name: value for name, value in (metadata or {}).items() if isinstance(value, str | int | float | bool)}
     return {**found, **{f"metadata.{name}": {"$eq": value} for name, value in plain.items()}} or None

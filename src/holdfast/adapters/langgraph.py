@@ -45,7 +45,7 @@ _TTL = "ttl-minutes "
 
 
 class Fields(TypedDict, total=False):
-    """The value of ``index``: the fields of an item to search, in the form that LangGraph's own stores use."""
+    """The argument ``index`` of :class:`HoldfastStore`: the fields of an item to search, as in LangGraph's own stores."""
 
     fields: list[str] | None
     """Paths into the value, such as ``"text"`` or ``"chapters[*].title"``. The default is ``"$"``, the whole value."""
@@ -179,7 +179,11 @@ class HoldfastStore(BaseStore):
     def _ranked(
         self, op: SearchOp, prefix: Sequence[str], where: Mapping[str, Any]
     ) -> list[tuple[holdfast.Memory, float | None]]:
-        """Return one page of the results: first the hits of the query, best first, then all other items, newest first."""
+        """Return one page of the results of a search, each with its score.
+
+        The hits of the query come first, best first. All other items follow, newest first, with None as score. Only
+        items whose namespace starts with ``prefix`` and that match the filter ``where`` are returned.
+        """
         last = op.offset + op.limit
         hits = self.memory.recall(
             op.query, kind=ITEM.name, namespace_prefix=prefix, where=where, limit=last, distinct=False, **self._owner

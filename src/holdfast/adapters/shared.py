@@ -17,7 +17,10 @@ class Owner(TypedDict):
 
 
 def extra_missing(framework: str, extra: str, error: ImportError) -> holdfast.ExtraMissing:
-    """Return the error to raise when the package of a framework cannot be imported."""
+    """Return the error to raise when the package of a framework cannot be imported.
+
+    ``extra`` is the extra of Holdfast's own package that installs the framework. ``error`` is the error of the import.
+    """
     return holdfast.ExtraMissing(
         f"The adapter for {framework} cannot import {error.name or framework}. Run: pip install 'holdfast-memory[{extra}]'"
     )

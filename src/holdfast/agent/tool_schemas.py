@@ -65,7 +65,7 @@ def _forget_parameters(texts: Mapping[str, str], preset: Preset) -> Schema:
 def has_own_store_tool(preset: Preset) -> bool:
     """Return True if the preset has the tool ``store_memory``, which comes from the design that the preset implements.
 
-    All tools of such a preset take exactly the arguments that the design defined.
+    If it has this tool, all its tools take exactly the arguments that the design defined.
     """
     return "store_memory" in preset.tools
 

@@ -345,7 +345,10 @@ class MemoryTools:
         return {**self._parts, "app": None} if of_user else self._parts
 
     def with_redactions(self, kept: Memory, result: ToolResult) -> ToolResult:
-        """Return the result of a write, with a note that tells the model which secrets were replaced."""
+        """Return ``result``, the result of a write, with a note that tells the model which secrets were redacted.
+
+        ``kept`` is the stored memory. If no secret was redacted in it, ``result`` is returned unchanged.
+        """
         if not kept.redacted:
             return result
         listed = [str(each) for each in kept.redacted]

@@ -99,11 +99,11 @@ class Condenser:
                 self._queue(tx, "split", scope, topic, page[0].id, len(page) // 10, topic=topic)
 
     def _queue_roll_up(self, tx: Transaction, scope: Scope, rule: RollUp) -> None:
-        """Queue a summary if enough messages wait for one.
+        """Queue a summary of a scope's messages, if ``rule`` says that enough messages are without a summary.
 
-        This method reads the waiting messages inside a transaction. Reading takes 20 ms, in which other writers wait.
-        If a summary is already queued and enough messages wait to fill it, further messages do not change that summary.
-        The messages are then not read again for a minute.
+        The messages are read inside the transaction. Reading takes 20 ms, in which other writers wait. Therefore the
+        messages are not read again for a minute if their summary is already queued and has as many messages as one
+        summary can use.
         """
         mark = tx.setting(summarized_setting(scope))
         if self._queued_at.get((scope, mark), -math.inf) > time.monotonic() - _READ_AGAIN_SECONDS:

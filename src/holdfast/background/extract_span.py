@@ -141,8 +141,9 @@ class SpanExtractor:
     def _reader_for(self, messages: Sequence[Message], *, in_project: bool, model: ChatModel | None) -> SentenceReader | None:
         """Return the sentence reader for a conversation, or None if there is no sentence reader.
 
-        Without a chat model, the returned reader also rates a sentence as worth keeping if the sentence makes a known
-        memory outdated.
+        With ``in_project``, the conversation is about a project, and the returned reader also keeps facts about the
+        project. Without a chat model (``model``), the returned reader also rates a sentence as worth keeping if the
+        sentence makes a known memory outdated.
         """
         if self.reader is None:
             return None
@@ -288,7 +289,12 @@ def _paragraph(
     trusts: Mapping[str, float],
     reader: SentenceReader | None,
 ) -> Outcome:
-    """Return one memory that summarizes a whole conversation. Only the end of a very long conversation is used."""
+    """Return an outcome with one memory, which summarizes a whole conversation.
+
+    The chat model writes the summary. Without a model, rules write it. Only the end of a very long conversation is
+    used. ``rules`` has the preset's settings for the summary, such as its maximum length. ``trusts`` maps message ids
+    to the trust of the messages.
+    """
     messages = newest_that_fit(messages, characters=_MAX_CONVERSATION_CHARACTERS)
     if model:
         made = paragraph_with(model, messages, max_characters=rules.max_characters, timeout=rules.timeout, reader=reader)

@@ -74,8 +74,8 @@ class TopicFinder:
         """Detect which topic of a scope a text is about. The result can be that the text is about none of them.
 
         If the preset creates topics automatically and there is a chat model, the model decides. It sees only ``text``.
-        Otherwise, or if the model fails, vectors and words decide. They are those of ``text`` and of ``earlier``, the
-        user's previous text.
+        Otherwise, or if the model fails, the topic pages are compared with the text, by vectors and by words. This
+        comparison also uses ``earlier``, the user's previous text.
         """
         pages = self.known(scope)
         if not pages:

@@ -167,7 +167,11 @@ def _found(reads: Reads, target: Mapping[str, str], reader: Scope | None) -> Sco
 
 
 def _check_unchanged(tx: Transaction, target: Mapping[str, str], reader: Scope | None, scope: Scope | None) -> None:
-    """Raise ``NotFound`` if the data to erase no longer exists, or if its scope is no longer ``scope``."""
+    """Check that the data to erase still exists, and that its scope is still ``scope``. Otherwise raise ``NotFound``.
+
+    ``target`` names the data by type and id, such as ``{"memory": id}``. Data that ``reader`` may not see counts as
+    missing.
+    """
     if _found(tx, target, reader) != scope:
         raise _absent(target)
 

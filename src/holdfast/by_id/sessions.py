@@ -9,10 +9,11 @@ from holdfast.types.translatable import translatable
 
 
 def only_session(reads: Reads, id: str, *, reader: Scope | None = None) -> SessionRecord:
-    """Return the session with this id.
+    """Return the session with this id. Raise ``NotFound`` if there is none.
 
-    If several scopes have such a session, return the session in the scope of ``reader``. If that scope has none, raise
-    ``InvalidInput``. Sessions that ``reader`` may not see are treated as missing.
+    Sessions that ``reader`` may not see are treated as missing. Different scopes can have sessions with the same id. If
+    several sessions have this id, return the one in the scope of ``reader``. If none of them is in that scope, raise
+    ``InvalidInput``.
     """
     found = reads.sessions(SessionFilter(ids=(id,)))
     seen = [session for session in found if reader is None or reader.sees(session.scope)]

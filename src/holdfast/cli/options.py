@@ -140,7 +140,7 @@ def with_flags(
 def _refuse_others(given: Mapping[str, Any]) -> None:
     """Raise a usage error for an option that was given before the command's name and that the command does not have.
 
-    Without this check, the option would be ignored.
+    ``given`` maps the names of the given options to their values. Without this check, the option would be ignored.
     """
     context = click.get_current_context()
     if context.invoked_subcommand is not None:  # the subcommand checks

@@ -101,7 +101,10 @@ class Flow:
 
 
 def _indent(line: str, width: int) -> int:
-    """Return the indentation of continuation lines, in columns."""
+    """Return the number of columns by which the continuation lines of a wrapped line are indented.
+
+    ``line`` is the line to wrap, and ``width`` is the maximum number of columns.
+    """
     leading = len(line) - len(line.lstrip(" "))
     if _ID_FIRST.match(line):
         return leading + _ID_INDENT

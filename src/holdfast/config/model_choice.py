@@ -24,10 +24,10 @@ ROLES: tuple[ModelRole, ...] = ("chat", "embedder", "reranker", "reader", "trans
 
 
 def roles_set_at_start(settings: Settings, preset: Preset) -> dict[str, str]:
-    """Return the roles whose model was set by an environment variable or by an argument, each with the variable's name.
+    """Return the roles whose model was set by an environment variable or by an argument.
 
-    For an argument, the name is an empty string. The model of such a role cannot be chosen in the settings file, because
-    variables and arguments take precedence over the file.
+    The result maps each role to the name of the variable, or to an empty string for an argument. The models of these
+    roles cannot be chosen in the settings file, because variables and arguments take precedence over the file.
     """
     fixed = (each for each in explain_settings(settings, preset) if each.origin in ("argument", "environment"))
     return {each.name: each.place or "" for each in fixed if each.name in ROLES}

@@ -121,9 +121,10 @@ class Wishes:
         return Plan(wish=wish, puts=tuple(self._puts(wish, message, turn, reader)))
 
     def _read(self, text: str, before: str) -> tuple[ReadWish | None, SentenceReader | None]:
-        """Return the wish in a text, and the sentence reader that read it.
+        """Return the wish in a text, and the sentence reader that read it. Without a wish, the first value is None.
 
-        If the sentence reader cannot be used, rules read the text, and None is returned instead of the reader.
+        ``before`` is the text of the assistant's message directly before, or empty. If the sentence reader cannot be
+        used, rules read the text, and None is returned instead of the reader.
         """
         try:
             return read_wish(text, before=before, reader=self._sentence_reader), self._sentence_reader
@@ -146,7 +147,9 @@ class Wishes:
     def _puts(self, wish: ReadWish, message: Message, before: Message | None, reader: SentenceReader | None) -> list[Put]:
         """Return the memories that a message asks to store, as the extractor words them.
 
-        If the extractor finds no memory, return one memory in the user's words.
+        If the extractor finds no memory, return one memory in the user's words. Return an empty list if new memories
+        would be of a plain kind. ``wish`` is the wish in the message. ``before`` is the assistant's message directly
+        before, or None. ``reader`` is the sentence reader that read the wish, or None.
         """
         said = wish.subject or message.text
         reading = reading_of(said, reader)
@@ -241,7 +244,11 @@ class Wishes:
 
 
 def _without_wish(put: Put, fact: str) -> Put:
-    """Return a memory without the words of the wish: "I'm vegan, don't forget it" becomes "I'm vegan"."""
+    """Return a memory without the words of the wish: "I'm vegan, don't forget it" becomes "I'm vegan".
+
+    ``fact`` is the text without these words. If ``fact`` is empty or not part of the memory's text, return the memory
+    unchanged.
+    """
     return replace(put, text=fact) if fact and fold(fact) in fold(put.text) else put
 
 

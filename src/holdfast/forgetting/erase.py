@@ -178,9 +178,10 @@ def _remove(
 ) -> _Removed:
     """Remove the rows of a target, rebuild the memories that also have other sources, and record the receipt.
 
-    All of this is one transaction. If the disk is too full for it, the caller runs :func:`_remove_in_steps`, which removes
-    most rows, and then calls this function again. ``before`` is the result of :func:`_remove_in_steps` in that second call,
-    and None in the first.
+    All of this is one transaction. ``read`` has the sentence reader's results for the remaining messages, from which
+    memories are rebuilt. If the disk is too full for the transaction, the caller runs :func:`_remove_in_steps`, which
+    removes most rows, and then calls this function again. ``before`` is the result of :func:`_remove_in_steps` in that
+    second call, and None in the first.
     """
     try:
         with store.write() as tx:
@@ -268,10 +269,12 @@ def _partly_erased(done: Mapping[str, int]) -> StoreFull:
 def _scrub(store: Store, needles: Sequence[bytes], *, rewrite: bool, files: Sequence[Path]) -> tuple[bool, tuple[str, ...]]:
     """Overwrite the erased bytes on disk, and search the store's files and ``files`` for the needles.
 
-    Return two values. The first is True if all erased bytes were overwritten. The second lists the files in which a needle
-    was found, and the places that could not be overwritten or searched. ``rewrite`` has the same meaning as in
-    :meth:`Store.scrub`. A failed scrub raises no error, because the rows are already removed: the first value is False, the
-    second has the error message, and the receipt stays pending. Only ``StoreClosed`` is raised.
+    Return two values. The first is True if all erased bytes were overwritten. The second lists the files in which a
+    needle was found, and the places that could not be overwritten or searched. With ``rewrite=False``, the store's
+    files are rewritten only if a needle is found in them.
+
+    A failed scrub raises no error, because the rows are already removed: the first value is False, the second has the
+    error message, and the receipt stays pending. Only ``StoreClosed`` is raised.
     """
     try:
         count = erasures(store)
@@ -307,9 +310,10 @@ def remove_derived(tx: Transaction, preset: Preset, messages: Collection[str], n
 def remove_traces(tx: Transaction, target: Mapping[str, str], targets: ErasureTargets) -> None:
     """Remove the traces that list an erased memory or message.
 
-    If a memory or message is erased by its id, also remove the traces whose question contains its text. If all memories of an
-    app are erased, remove all traces of the app. Traces that belong to an erased message, session or scope are not handled
-    here: they were removed with it.
+    ``target`` is the target of the erasure, such as ``{"memory": id}``. ``targets`` has the ids and texts of all erased
+    data. If a memory or message is erased by its id, also remove the traces whose question contains an erased text. If
+    all memories of an app are erased, remove all traces of the app. Traces that belong to an erased message, session or
+    scope are not handled here: they were removed with it.
     """
     by_id = "memory" in target or "source" in target
     texts = [text for text in targets.texts if len(text.encode("utf-8", "replace")) >= MIN_BYTES] if by_id else ()

@@ -188,7 +188,10 @@ def _own_tags(memory: Memory, said: Sequence[Message]) -> tuple[str, ...]:
 
 
 def _own_metadata(memory: Memory, said: Sequence[Message]) -> dict[str, Any]:
-    """Return a memory's metadata without strings, which may contain erased text. Session ids of the remaining messages stay."""
+    """Return a memory's metadata without the values that are strings, because a string can contain erased text.
+
+    A string stays if it is the id of the session of one of the remaining messages (``said``).
+    """
     sessions = {message.session for message in said}
     return {name: value for name, value in memory.metadata.items() if not isinstance(value, str) or value in sessions}
 

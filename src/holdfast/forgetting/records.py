@@ -54,7 +54,10 @@ class Tombstone:
 
 
 def tombstone(reads: Reads, id: str, target: Mapping[str, str], scope: Scope | None) -> Tombstone:
-    """Return the tombstone for the target of an erasure. ``id`` is the id of the receipt."""
+    """Return the tombstone for the target of an erasure. ``id`` is the id of the receipt.
+
+    If the target is a session, ``scope`` is the scope of the session.
+    """
     kinds = tuple(sorted(target))
     return Tombstone(id=id, kinds=kinds, mark=mark_of(reads.setting("secret") or "", target, scope))
 
@@ -73,7 +76,10 @@ def mark_of(secret: str, target: Mapping[str, str], scope: Scope | None) -> str:
 
 
 def record(tx: Transaction, receipt: Receipt, stone: Tombstone, *, actor: str) -> None:
-    """Store the record of an erasure, in the transaction that removes the rows."""
+    """Store the receipt and the tombstone of an erasure, in the transaction that removes the rows.
+
+    ``actor`` is the name of the person or program that erases.
+    """
     value = {"actor": actor, "kinds": stone.kinds, "mark": stone.mark, **_state(receipt)}
     tx.set_setting(_PREFIX + receipt.id, json.dumps(value))
 

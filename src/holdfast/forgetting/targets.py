@@ -40,7 +40,10 @@ def owner_of(target: Mapping[str, str]) -> dict[str, str]:
 
 
 def find_targets(reads: Reads, target: Mapping[str, str], scope: Scope | None) -> ErasureTargets:
-    """Find the rows that an erasure target names, everything derived from these rows, and the texts of all of them."""
+    """Find the rows that an erasure target names, everything derived from these rows, and the texts of all of them.
+
+    If the target is a session, ``scope`` is the scope of the session.
+    """
     targets = find_rows(reads, target, scope)
     for id in (*targets.memories, *targets.mixed):
         targets.texts += [text for memory in reads.revisions(id) for text in memory_texts(memory)]
@@ -54,7 +57,8 @@ def find_targets(reads: Reads, target: Mapping[str, str], scope: Scope | None) -
 def find_rows(reads: Reads, target: Mapping[str, str], scope: Scope | None) -> ErasureTargets:
     """Find the rows that an erasure target names, and everything derived from these rows.
 
-    This is faster than :func:`find_targets`, because the texts of memories and sessions are left out.
+    This is faster than :func:`find_targets`, because the texts of memories and sessions are left out. If the target is
+    a session, ``scope`` is the scope of the session.
     """
     targets = ErasureTargets()
     owner = owner_of(target)

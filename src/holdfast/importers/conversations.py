@@ -85,7 +85,11 @@ def find_said(reads: Reads, talk: OpenConversation, said: Said) -> Message | Non
 
 
 def make_said(talk: OpenConversation, said: Said, at: datetime, now: datetime) -> Message:
-    """Return the message to store for an imported message. This is slow for long texts, so it is done before a transaction."""
+    """Return the message to store for ``said``, a message of the imported conversation ``talk``.
+
+    ``at`` is the time at which the message was said. ``now`` is the time of the import. Call this function before a
+    transaction, because it is slow for long texts.
+    """
     return make_message(
         talk.id,
         talk.scope,
@@ -107,7 +111,10 @@ def add_said(
     """Store a message of a conversation, unless it is empty or the session already has a message with this id.
 
     If the message is off the record, it is not stored. Exception: if the preset has ``keep_off_record``, the message is
-    stored but withheld, so it is never recalled.
+    stored but withheld, so it is never recalled. Return what was done, such as ``empty``, ``known`` or ``withheld``.
+
+    ``ready`` has the prepared message and its wish about the record. ``acts`` classifies the message, for example as a
+    question.
     """
     at = talk.time_of(said, now)
     talk.last_at = at
@@ -133,10 +140,10 @@ def add_said(
 def _is_off_record(
     tx: Transaction, talk: OpenConversation, message: Message, wish: ReadySaid, *, preset: Preset, now: datetime
 ) -> bool:
-    """Return True if an imported message is off the record.
+    """Return True if an imported message is off the record. ``wish`` has the user's wish in the message, if there is one.
 
-    A wish in the message can also cover the user's previous message and the replies to it. These messages are then
-    removed, or withheld if the preset has ``keep_off_record``.
+    A wish can also cover the user's previous message and the replies to it. These messages are then removed, or
+    withheld if the preset has ``keep_off_record``.
     """
     talk.after_withheld, talk.off_record_until = is_withheld(
         message.role, talk.off_record_until, wish.reach, after_withheld=talk.after_withheld, lifts=wish.lifts

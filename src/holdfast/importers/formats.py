@@ -195,7 +195,10 @@ FORMATS: Sequence[Format] = (
 
 
 def needs_unpacking(path: Path, name: str | None = None) -> bool:
-    """Return True if a path is a zip archive that must be unpacked before it is read."""
+    """Return True if a path is a zip archive that must be unpacked before it is read.
+
+    ``name`` is the name of the chosen format. Without it, the format is detected. Some formats read archives directly.
+    """
     if not zipfile.is_zipfile(path):
         return False
     probe = Probe(path)

@@ -31,7 +31,10 @@ _END = translatable("import.end", "the end of the file")
 
 
 def parse_line(line: bytes, place: str) -> Fields:
-    """Return the object in a line. Raise InvalidInput if the line is not a JSON object."""
+    """Return the object in a line. Raise InvalidInput if the line is not a JSON object.
+
+    ``place`` names the line in error messages, such as ``line 7``.
+    """
     try:
         return Fields(json.loads(line.decode("utf-8-sig")), place)
     except UnicodeDecodeError as error:
@@ -43,7 +46,10 @@ def parse_line(line: bytes, place: str) -> Fields:
 
 
 def json_items(file: IO[bytes], name: str) -> Iterator[tuple[int, Any]]:
-    """Yield the position and the value of each item of a JSON list, one at a time. Positions start at 1."""
+    """Yield the position and the value of each item of a JSON list, one at a time. Positions start at 1.
+
+    ``name`` is the name of the file, for error messages.
+    """
     text = _Text(file, name)
     if text.peek() != "[":
         raise InvalidInput(
@@ -91,7 +97,7 @@ class _Text:
         self._buffer = self._buffer[count:]
 
     def value(self, place: str) -> Any:
-        """Return the next JSON value."""
+        """Return the next JSON value. ``place`` names the file and the item in error messages."""
         self.peek()
         while True:
             try:

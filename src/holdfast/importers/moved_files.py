@@ -30,7 +30,7 @@ class MovedFiles:
         self._namespaces: dict[Scope, set[tuple[str, ...]]] = defaultdict(set)
 
     def add(self, scope: Scope, note: Note) -> None:
-        """Add a note that is a section of an imported file. Notes that do not come from such a file are ignored."""
+        """Add a note that is a section of an imported file. A note that is not a section of a file is ignored."""
         if note.file is not None:
             self._files[scope][note.file][note.id.removeprefix(note.file)] = None
             self._namespaces[scope].add(clean_namespace(note.namespace))

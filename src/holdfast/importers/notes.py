@@ -53,7 +53,10 @@ class NoteWriter:
         self._moved = self._files.find(reads)
 
     def prepare(self, reads: Reads, notes: Sequence[Note]) -> list[Prepared | None]:
-        """Do the slow work on the texts of notes, before a transaction. Return None for each note that is not stored."""
+        """Do the slow work on the texts of notes, before a transaction.
+
+        Return one entry for each note: the prepared memory, or None if the note is not to be stored.
+        """
         known = self._known(reads, notes) if notes else {}
         return [self._prepare(reads, note, known.get((self._scope_of(note), note.id))) for note in with_pauses(notes)]
 
@@ -120,9 +123,10 @@ class NoteWriter:
         return {place: current for place in places if (current := self._current(found, place)) is not None}
 
     def _current(self, found: Mapping[tuple[Scope, str], Memory], place: tuple[Scope, str]) -> Memory | None:
-        """Return the stored memory of a note.
+        """Return the stored memory of a note, or None. ``place`` is the scope and the id of the note.
 
-        If the file of the note was moved, this is the memory that was imported from the old path.
+        ``found`` is the result of :meth:`_known`. If the file of the note was moved, return the memory that was
+        imported from the old path.
         """
         own = found.get(place)
         if place not in self._moved or (own is not None and own.status != "superseded"):
@@ -213,6 +217,6 @@ def _can_change(memory: Memory) -> bool:
 
 
 def _differs(memory: Memory, put: Put) -> bool:
-    """Return True if the change would give the memory another text, namespace, tags or metadata."""
+    """Return True if storing ``put`` would give the memory another text, namespace, tags or metadata."""
     have = (memory.text, memory.namespace, memory.tags, memory.metadata)
     return have != (put.text, clean_namespace(put.namespace), put.tags, put.metadata)

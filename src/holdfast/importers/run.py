@@ -131,8 +131,10 @@ class Import:
 
         Before any memory is stored, the plain kinds of the file are added to the engine's preset. The engine then knows
         that memories of these kinds must stay unchanged. ``learn`` is the maximum number of conversations to learn
-        from; None means all. With ``dry_run``, nothing is stored. The records are only counted, and those that the
-        store already has.
+        from; None means all.
+
+        With ``dry_run``, nothing is stored. The result then only says how many records there are, and how many of them
+        the store already has.
         """
         own, total = self._preset, self._check(learn)
         if not dry_run:
@@ -341,7 +343,11 @@ def _type_of(record: Record) -> str:
 
 
 def _note_newest(newest: list[tuple[datetime, str]], talk: str | None, ended: datetime, limit: int | None) -> None:
-    """Add a conversation to a heap that keeps only the ``limit`` newest conversations."""
+    """Add a conversation to ``newest``, a heap that keeps only the ``limit`` newest conversations.
+
+    ``talk`` is the id of the conversation, and ``ended`` is the time at which it ended. Do nothing if ``talk`` or
+    ``limit`` is None.
+    """
     if limit is None or talk is None:
         return
     heapq.heappush(newest, (ended, talk))

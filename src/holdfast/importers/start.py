@@ -74,7 +74,11 @@ def import_path(
 
 
 def names_all_owners(place: Path, chosen: Format, collection: str) -> bool:
-    """Return True if every record of a file names its user, app or agent."""
+    """Return True if every record of a file names its user, app or agent.
+
+    ``place`` is the file, and ``chosen`` is its format. ``collection`` is the name of the collection to read, for
+    formats that have collections.
+    """
     if not chosen.names_users:
         return chosen.has_scope
     found = chosen.read(place, Options(tenant="", collection=collection))

@@ -105,7 +105,9 @@ def _completed(
 ) -> StructuredAnswer:
     """Return an answer, completed by further model calls if it was cut off.
 
-    If the rest cannot be obtained, ``flaws`` of the returned answer still says that the answer was cut off.
+    ``call`` calls the model. ``turns`` are the turns that the model was given, ``reply`` is its reply, and ``answer``
+    is the valid part of the reply. If the missing part cannot be obtained, ``flaws`` of the returned answer still says
+    that the answer was cut off.
     """
     instruction = prompt_turns(load_prompt("repair", _language(turns), part="-rest"))[-1]
     for _ in range(_MAX_CONTINUATIONS):
@@ -140,7 +142,11 @@ def _joined(answer: StructuredAnswer, reply: Reply, shape: AnswerShape) -> Struc
 
 
 def _usable(reply: Reply, shape: AnswerShape, *, spent: Usage, flaws: tuple[str, ...] = ()) -> StructuredAnswer:
-    """Return the valid part of a reply. Raise ValueError if no part of it is valid."""
+    """Return the valid part of a reply. Raise ValueError if no part of it is valid.
+
+    ``spent`` is the usage to record in the returned answer. ``flaws`` are earlier problems, which the answer lists
+    first.
+    """
     try:
         reading = read(reply.text)
     except ValueError as error:

@@ -344,7 +344,7 @@ class Memory:
         return (memory for memory in selected if show_expired or not is_expired(memory))
 
     def _listed(self, users: Iterable[str | None], where: Item | None) -> Iterator[holdfast.Memory]:
-        """Yield the memories of users, newest first.
+        """Yield, for each user, the memories that match the filter ``where``, newest first.
 
         Memories that all users share are left out, unless ``users`` contains None.
         """

@@ -194,7 +194,10 @@ def _equal(one: Any, other: Any) -> bool:
 
 
 def _ordered(operator: str, value: Any, limit: Any) -> bool:
-    """Return True if two numbers, times or texts have the order that the operator asks for. Return False for other types."""
+    """Return True if ``value`` and ``limit`` have the order that the operator asks for, such as ``value`` < ``limit``.
+
+    Both must be numbers, or both must be times or texts. Return False for other types.
+    """
     if isinstance(value, str) and isinstance(limit, str | datetime):
         times = _time(value), _time(limit)
         pair: tuple[Any, Any] = times if None not in times else (value, str(limit))

@@ -79,9 +79,10 @@ def without_identity(metadata: Mapping[str, Any]) -> Item:
 
 
 def namespace_of(extra: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the namespace for an agent and a run. It is empty if neither is given.
+    """Return the namespace for the agent and the run in ``extra``, under the names ``agent_id`` and ``run_id``.
 
-    The same text can be stored once per namespace, so each agent and each run has its own memories.
+    The namespace is empty if ``extra`` has neither. The same text can be stored once per namespace, so each agent and
+    each run has its own memories.
     """
     labels = [f"{name}={extra[name]}" for name in ("agent_id", "run_id") if extra.get(name)]
     return ("mem0", *labels) if labels else ()
@@ -123,7 +124,7 @@ def _hash(memory: holdfast.Memory) -> str:
 
 
 def memory_item(memory: holdfast.Memory, **more: Any) -> Item:
-    """Return a memory in mem0's format."""
+    """Return a memory in mem0's format, a dict. The entries in ``more``, such as ``score``, are added to it."""
     payload = payload_of(memory)
     rest = {name: value for name, value in memory.metadata.items() if name not in _PROMOTED}
     item = {"id": memory.id, "memory": memory.text, "hash": payload["hash"], "metadata": rest or None, **more}
@@ -132,14 +133,14 @@ def memory_item(memory: holdfast.Memory, **more: Any) -> Item:
 
 
 def hit_item(hit: holdfast.Hit, *, explain: bool) -> Item:
-    """Return a hit in mem0's format, with its score."""
+    """Return a hit in mem0's format, with its score. With ``explain``, add the score of each search that found it."""
     assert hit.memory is not None
     details = {"score_details": {reason.arm: reason.score for reason in hit.why}} if explain else {}
     return {**memory_item(hit.memory, score=hit.score), **details}
 
 
 def change_item(change: holdfast.ChangeRecord, old: str | None, new: str | None) -> Item:
-    """Return a change in the format of mem0's history."""
+    """Return a change in the format of mem0's history. ``old`` and ``new`` are the memory's text before and after the change."""
     after = change.after
     return {
         "id": change.id,

@@ -159,7 +159,11 @@ def _wait(memory: "Engine", stop: threading.Event) -> None:
 
 
 def _round(memory: "Engine", flags: Flags, stop: threading.Event, before: Stats) -> int:
-    """Run jobs until none is left or a stop is requested. Return the number of steps."""
+    """Run jobs until none is left or a stop is requested. Return the number of steps.
+
+    ``before`` has the store's statistics before the first step. They are used to print the progress and to log the work
+    done.
+    """
     steps, began = 0, time.monotonic()
     waiting, progress = before.waiting_for_vectors, Progress("embedding", quiet=flags.json)
     while not stop.is_set() and services(memory).scheduler.run_once():

@@ -60,7 +60,8 @@ def recall(
 def _headings(hits: Sequence[Hit], limit: int) -> list[str | None]:
     """Return, for each hit, the heading of its group. Probable answers have no heading: their entry is None.
 
-    The headings separate probable answers, related hits and weak matches.
+    The headings separate probable answers, related hits and weak matches. ``limit`` is the requested maximum number of
+    hits.
     """
     count = len(hits) if len(hits) < limit else MANY_HITS  # fewer hits than the limit are all that there are
     weak = "Weaker matches, not shown to a model:" if hits and hits[0].is_relevant else "Nothing relevant was found. Closest:"

@@ -76,7 +76,11 @@ def copy(flags: Flags, source: str, target: str, *, source_key_file: Path | None
 
 
 def _open(settings: "Settings", place: str, key_file: Path | None, *, new: bool) -> "Side":
-    """Open the source or the target of a copy: a SQLite file or a PostgreSQL database."""
+    """Open the source or the target of a copy: a SQLite file or a PostgreSQL database.
+
+    ``place`` is the path or URL of the store. ``key_file`` contains the key of an encrypted SQLite file; without it,
+    the key in the settings is used. ``new`` is True for the target.
+    """
     from holdfast.config.stores import is_database, store_path  # noqa: PLC0415  (heavy: not needed for --help)
     from holdfast.stores.copying import open_side  # noqa: PLC0415  (as above)
 

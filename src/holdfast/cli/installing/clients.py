@@ -69,7 +69,10 @@ class Client:
 
 
 def toml_table(names: tuple[str, ...], values: Mapping[str, Any]) -> str:
-    """Return a TOML table. Values may be strings, lists and nested mappings."""
+    """Return a TOML table as text. Values may be strings, lists and nested mappings.
+
+    ``names`` are the parts of the table's name: ``("servers", "holdfast")`` becomes ``[servers.holdfast]``.
+    """
     lines = [f"[{'.'.join(map(_toml_key, names))}]"]
     lines += [f"{_toml_key(name)} = {_toml(value)}" for name, value in values.items()]
     return "\n".join(lines) + "\n"

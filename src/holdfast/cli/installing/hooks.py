@@ -41,7 +41,10 @@ class HookSettings:
 
 
 def with_hooks(settings: dict[str, Any], form: HookSettings, commands: Mapping[str, Sequence[str]]) -> dict[str, Any]:
-    """Return settings with a hook for each event. Hooks of other programs stay, and an older hook of Holdfast is replaced."""
+    """Return settings with a hook for each event. Hooks of other programs stay, and an older hook of Holdfast is replaced.
+
+    ``form`` is the format of the coding agent's hooks. ``commands`` maps each event to the words of the command to run.
+    """
     assert form.shape is not None
     hooks = _table(settings)
     changed = {**form.beside, **settings, "hooks": hooks}
@@ -92,7 +95,10 @@ def command_line(words: Sequence[str]) -> str:
 
 
 def plugin(commands: Mapping[str, Sequence[str]]) -> str:
-    """Return the plugin for opencode. The plugin runs ``holdfast hook`` at opencode's events."""
+    """Return the source code of the plugin for opencode. The plugin runs ``holdfast hook`` at opencode's events.
+
+    ``commands`` maps each event to the words of the command to run.
+    """
     template = (resources.files("holdfast.cli.installing") / "opencode_plugin.js").read_text("utf-8")
     return template.replace('"COMMANDS"', json.dumps({event: list(words) for event, words in commands.items()}, indent=2))
 

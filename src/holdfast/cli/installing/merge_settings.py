@@ -39,7 +39,10 @@ def removed(client: Client, before: bytes) -> bytes:
 
 
 def edit_json(before: bytes, change: Callable[[dict[str, Any]], dict[str, Any]]) -> bytes:
-    """Return a JSON file with changed settings, in its original format. If nothing changes, return the file unchanged."""
+    """Return the content of a JSON file after the function ``change`` was applied to its settings.
+
+    ``before`` is the old content. The result has the same formatting. If nothing changes, the old content is returned.
+    """
     return _edit_text(before, lambda text: _changed_json(text, change))
 
 

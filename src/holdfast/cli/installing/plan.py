@@ -102,7 +102,11 @@ def _names(text: str) -> list[str]:
 
 
 def plan_install(target: Target, flags: Flags, variables: Mapping[str, str], *, hooks: bool) -> Plan:
-    """Return the changes of an installation."""
+    """Return the plan of an installation: the settings files to change for a client, with their new content.
+
+    ``variables`` are the environment variables to write to the environment file. With ``hooks``, hooks are installed,
+    too. Raise ``Refused`` if a file cannot be changed without losing content.
+    """
     plan = Plan()
     path = target.server_path
     options = arguments(flags, target, variables)
@@ -124,7 +128,10 @@ def plan_install(target: Target, flags: Flags, variables: Mapping[str, str], *, 
 
 
 def alone(target: Target, flags: Flags, variables: Mapping[str, str]) -> str:
-    """Return a settings file that contains only the entry for the MCP server."""
+    """Return the text of a settings file that contains only the entry for the MCP server.
+
+    ``variables`` are the environment variables for the environment file.
+    """
     return target.form.alone(target.form.shaped(_entry(arguments(flags, target, variables))))
 
 
@@ -175,7 +182,8 @@ def _or_none(content: bytes, *, beside: Mapping[str, Any] | None = None) -> byte
 def arguments(flags: Flags, target: Target, variables: Mapping[str, str]) -> list[str]:
     """Return the command-line options that the installed ``mcp`` and ``hook`` commands get, such as ``--user ana``.
 
-    Paths are absolute, because assistants start the commands in another folder.
+    Paths are absolute, because assistants start the commands in another folder. ``variables`` are the variables for the
+    environment file. If they set more than the folders for data and weights, the options include ``--env-file``.
     """
     named: dict[str, Any] = {
         "user": flags.user,
@@ -198,10 +206,10 @@ def _entry(options: Sequence[str]) -> ServerEntry:
 
 
 def hook_words(target: Target, event: str, options: Sequence[str]) -> list[str]:
-    """Return the command of a hook, as a list of words.
+    """Return the command of a hook, as a list of words. ``event`` is the event at which the hook runs.
 
-    If environment variables set the folders for data or weights, the command gets the option ``--env-file``. The file
-    that the option names contains these variables.
+    ``options`` are the options that :func:`arguments` returned. If environment variables set the folders for data or
+    weights, the command also gets the option ``--env-file``. The file that the option names contains these variables.
     """
     folders = ["--env-file", str(environment_path())] if chosen_folders() and "--env-file" not in options else []
     return [*executable(), "hook", event, "--client", target.client, *options, *folders]

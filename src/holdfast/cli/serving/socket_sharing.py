@@ -42,7 +42,7 @@ class ConnectionCounts:
         self._counts[place] = _STOPPED
 
     def has_more_than_another(self, place: int) -> bool:
-        """Return True if another accepting process has fewer connections."""
+        """Return True if the process ``place`` has more connections than another process that accepts connections."""
         own = self._counts[place]
         return any(_STOPPED < other < own for other in self._counts)
 

@@ -105,9 +105,10 @@ class TenantWorker:
         return steps
 
     def _wait(self, until: float) -> list[str]:
-        """Wait for new jobs and return the tenants that possibly have new jobs. Return an empty list when the next poll is due.
+        """Wait for new jobs and return the tenants that possibly have new jobs.
 
-        If the store does not send job notifications, wait one second and return all tenants.
+        Return an empty list if there are none until the time ``until``, at which the next poll is due. If the store
+        does not send job notifications, wait one second and return all tenants.
         """
         store = services(self._pool.operator).store
         while not self._stop.is_set() and time.monotonic() < until:

@@ -177,7 +177,10 @@ class MemoryManager:
 
 
 def _said(message: Mapping[str, str] | _HasContent, number: int) -> tuple[str, str]:
-    """Return the role and the content of a message."""
+    """Return the role and the content of a message. Raise InvalidInput if one of them is missing.
+
+    ``number`` is the position of the message in its list, for the error message.
+    """
     given = message.get if isinstance(message, Mapping) else lambda name: getattr(message, name, None)
     role, content = given("role"), given("content")
     if not isinstance(role, str) or not isinstance(content, str):

@@ -28,7 +28,7 @@ _OLDER_TYPES = {"observation": "conversation", "preference": "fact", "event": "c
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Item:
-    """One entry of a collection."""
+    """One entry of a Chroma collection."""
 
     id: str
     text: str

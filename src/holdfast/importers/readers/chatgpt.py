@@ -59,7 +59,10 @@ class _SavedMemories:
         self._at = 0.0
 
     def look_at(self, talk: Fields, branch: list[tuple[str, Fields]]) -> None:
-        """Use the list of saved memories in this conversation, if no newer conversation had one."""
+        """Use the list of saved memories in this conversation, if no newer conversation had one.
+
+        ``branch`` contains the nodes of the conversation, as :func:`_branch` returns them.
+        """
         times = [talk.values.get(name) for name in ("update_time", "create_time")]
         at = next((float(time) for time in times if isinstance(time, int | float)), 0.0)
         for _, node in branch:
@@ -117,7 +120,10 @@ def _metadata(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _branch(talk: Fields) -> list[tuple[str, Fields]]:
-    """Return the nodes from the root to the current node."""
+    """Return the nodes of a conversation's tree from the root to the current node, each with its id.
+
+    The current node is the end of the branch that the user sees. Other branches are left out.
+    """
     nodes = {id: Fields(node, f"{talk.place}, node {id}") for id, node in talk.mapping("mapping").items()}
     current = talk.maybe("current_node")
     if current not in nodes:

@@ -56,7 +56,7 @@ def has_memories(path: Path) -> bool:
 
 
 def _items(path: Path, wanted: str) -> Iterator[Fields]:
-    """Yield the objects of one part of an export, such as its projects."""
+    """Yield the objects of one part of an export. ``wanted`` is the name of the part, such as ``projects``."""
     if path.is_file() and path.suffix == ".json":
         if _is_part(next((item.values for item in _objects(path, path.name)), {}), wanted):
             yield from _objects(path, path.name)

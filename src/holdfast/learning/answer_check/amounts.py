@@ -179,7 +179,10 @@ def _trimmed(number: str) -> str:
 
 
 def _is_counted(number: str, numbers: set[str], said: Sequence[Said]) -> bool:
-    """Return True if a number was stated, or can be the number of things in a list: "Leo and Ada" are two."""
+    """Return True if a number was stated, or can be the number of things in a list: "Leo and Ada" are two.
+
+    ``numbers`` are the numbers that the texts state. ``said`` are the messages whose lists are counted.
+    """
     if number in numbers:
         return True
     if not number.isdigit() or int(number) > _MAX_COUNT:
@@ -195,7 +198,11 @@ def _other_half(time: str) -> str:
 
 
 def _other_currency(wanted: Iterable[str], have: Iterable[str]) -> bool:
-    """Return True if an amount of money occurs in the texts, but only with another currency."""
+    """Return True if an amount of money in an item occurs in the texts, but only with another currency.
+
+    ``wanted`` are the details of the item, and ``have`` are the details of the texts. An amount is a detail with a
+    number and a unit.
+    """
     stated = [key.split(" ", 1) for key in have if " " in key]
     for number, unit in (key.split(" ", 1) for key in wanted if " " in key):
         units = {other for amount, other in stated if amount == number and other in _CURRENCIES}

@@ -174,7 +174,10 @@ def _is_date_word(parts: Sequence[str]) -> bool:
 
 
 def _is_misspelled(name: str, shown: set[str]) -> bool:
-    """Return True if a message contains the name with a typing error, such as "philadelpia"."""
+    """Return True if the texts contain the name with a typing error, such as "philadelpia".
+
+    ``shown`` are the words of the texts, in lower case.
+    """
     return len(name) >= _MIN_TYPO_LENGTH and any(
         abs(len(word) - len(name)) <= 1
         and word[:1] == name[:1]
@@ -185,7 +188,10 @@ def _is_misspelled(name: str, shown: set[str]) -> bool:
 
 
 def _unknown_person(read: Sequence[Word], evidence: Evidence) -> bool:
-    """Return True if an item mentions a sort of person, such as a sister, that the evidence does not mention."""
+    """Return True if an item mentions a sort of person, such as a sister, that the evidence does not mention.
+
+    ``read`` are the words of the item.
+    """
     texts = [*(each.text for each in (*evidence.sources, *evidence.context)), *evidence.known]
     known = hints() | people()
     mentioned = {
@@ -234,7 +240,10 @@ def _abbreviated(item: str, evidence: Evidence) -> bool:
 
 
 def _ignores_reply(content: Sequence[Word], evidence: Evidence) -> bool:
-    """Return True if an item only repeats the assistant's question, although the user's reply states something else."""
+    """Return True if an item only repeats the assistant's question, although the user's reply states something else.
+
+    ``content`` are the words of the item that carry its content.
+    """
     asked = [word for each in evidence.sources if each.voice == "assistant" for word in each.words(evidence.user_names)]
     said = [word for each in evidence.sources if each.voice != "assistant" for word in each.words(evidence.user_names)]
     stated = {stem for word in said if word.is_content and word.text not in words("empty") for stem in word.stems}
@@ -347,5 +356,8 @@ def states_date(day: str, evidence: Evidence) -> bool:
 
 
 def source_sentences(text: str, voice: Voice, at: datetime) -> list[SourceSentence]:
-    """Split a text into sentences that can be used as evidence."""
+    """Split a text into sentences that can be used as evidence.
+
+    ``voice`` says who wrote the text, such as ``user`` or ``assistant``. ``at`` is the time at which it was written.
+    """
     return [SourceSentence(text=sentence, voice=voice, at=at) for sentence in split_sentences(text)]

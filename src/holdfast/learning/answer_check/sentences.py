@@ -137,7 +137,7 @@ def is_past(text: str) -> bool:
 
 
 def wishes(text: str) -> bool:
-    """Return True if a sentence states a wish, a plan or a condition."""
+    """Return True if a sentence states what somebody wants or plans, or what depends on a condition."""
     return any(bare(word.casefold()) in words("polarity", "wished") or _CONDITIONAL.match(word) for word in _WORD.findall(text))
 
 
@@ -151,7 +151,11 @@ def _is_content(word: str, user_names: frozenset[str]) -> bool:
 
 
 def _owners(spelled: list[str], plain: list[str], voice: Voice, names: set[str], *, spanish: bool) -> list[frozenset[Owner]]:
-    """Return, for each word, the people it is about: the people who were mentioned last before the word."""
+    """Return, for each word, the people it is about: the people who were mentioned last before the word.
+
+    ``spelled`` are the words of a sentence in lower case, and ``plain`` are the same words without accents. ``voice``
+    says who wrote the sentence. ``names`` are the words that name people other than the user.
+    """
     found: list[frozenset[Owner]] = []
     current: frozenset[Owner] = frozenset()
     joined = False
@@ -186,7 +190,11 @@ def _with_later_subject(owners: list[frozenset[Owner]], plain: list[str]) -> lis
 
 
 def _named(spelled: list[str], plain: list[str], at: int, voice: Voice, names: set[str], *, spanish: bool) -> Owner | None:
-    """Return the person whom a word mentions, or None. The words after it are then about this person."""
+    """Return the person whom the word at position ``at`` mentions, or None. The words after it are then about this person.
+
+    The other arguments are those of :func:`_owners`: the words of the sentence with and without accents, who wrote the
+    sentence, and the words that name people other than the user.
+    """
     word = plain[at].removesuffix("'s")
     before = plain[at - 1] if at else ""
     if word in people():
@@ -204,7 +212,11 @@ def _named(spelled: list[str], plain: list[str], at: int, voice: Voice, names: s
 
 
 def _spoken_of(spelled: str, plain: str, voice: Voice, *, spanish: bool) -> Owner | None:
-    """Return the person meant by a pronoun or verb form: "I" and "tengo" mean the speaker."""
+    """Return the person meant by a pronoun or verb form: "I" and "tengo" mean the speaker. Return None for other words.
+
+    ``spelled`` is the word in lower case, and ``plain`` is the same word without accents. ``voice`` says who wrote the
+    sentence.
+    """
     if voice == "assistant":
         return "user" if plain in words("speaker", "second") else None
     is_past = _SPANISH_PAST.match(spelled) and spelled not in _NO_VERBS
@@ -216,7 +228,11 @@ def _spoken_of(spelled: str, plain: str, voice: Voice, *, spanish: bool) -> Owne
 
 
 def _is_whose(plain: list[str], at: int) -> bool:
-    """Return True if a word for a person only tells whose friend or relative is meant: "child" in "a friend of my child"."""
+    """Return True if the word at position ``at`` only says whose friend or relative is meant.
+
+    An example is "child" in "a friend of my child". ``plain`` are the words of the sentence, and the word at ``at`` is
+    a word for a person.
+    """
     place = next((step for step in range(at - 1, max(-1, at - 4), -1) if plain[step] in ("of", "de", "del")), 0)
     return place > 0 and plain[place - 1] in people()
 
@@ -237,7 +253,7 @@ def _named_in_report(plain: list[str], at: int, names: set[str]) -> Owner | None
 
 
 def _is_self(before: list[str]) -> bool:
-    """Return True if a word for a person follows "I'm a" or "as a" and so describes the speaker."""
+    """Return True if the words before a word for a person end with "I'm a" or "as a", so that it describes the speaker."""
     described = [word for word in before[-3:] if word not in words("speaker", "articles")]
     return bool(described) and described[-1] in ("i'm", "im", "am", "soy", "as")
 

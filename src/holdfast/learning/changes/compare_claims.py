@@ -196,8 +196,9 @@ class ClaimComparer:
     def _least(self, old: str, new: str, *, alone: bool, nearest: bool) -> float | None:
         """Return the minimum probability with which a new claim ends an old one. Return None if they must not be compared.
 
-        ``nearest`` and ``alone`` are as in :meth:`_ends`. The minimum is higher if the claims have no word in common, or if
-        another memory is more similar to the new claim, because the sentence reader is often wrong in these cases.
+        ``alone`` is True if the new statement consists of one claim. ``nearest`` is True if the old claim belongs to
+        the memory that is most similar to the new statement. The minimum is higher if the claims have no word in
+        common, or if ``nearest`` is False, because the sentence reader is often wrong in these cases.
         """
         common = common_words(old, new)
         if nearest:
@@ -238,7 +239,7 @@ def _claims(text: str) -> list[str]:
 
 
 def have_other_owners(old: str, new: str) -> bool:
-    """Return True if one claim is about a thing of the user, and the other about such a thing of somebody else.
+    """Return True if both claims are about the same sort of thing, but one thing is the user's and the other somebody else's.
 
     For example, one claim is about "my manager", and the other about "Deepa's manager".
     """

@@ -163,7 +163,8 @@ def _endings(clause: SlotClause, sort: str, predicate: str, words: SlotPhrases, 
 def _verb_of(predicate: str, sort: str, clause: SlotClause, changes: ChangePhrases) -> tuple[str, str]:
     """Split the ended activity into its verb and the rest: "playing tennis" into "playing" and "tennis".
 
-    The verb is empty if only a thing is named, such as "the ukulele".
+    ``predicate`` describes the activity, and ``sort`` is the sort of ending. The verb is empty if only a thing is
+    named, such as "the ukulele", or if ``sort`` is not ``stop``.
     """
     if sort != "stop":
         return "", predicate

@@ -41,7 +41,10 @@ def times_differ(old: str, new: str, *, moved: bool) -> bool:
 
 
 def _same(before: frozenset[str], after: frozenset[str]) -> bool:
-    """Return True if two times of the same type agree. An hour without am or pm matches both."""
+    """Return True if the times in two texts agree. Both sets contain times of the same type, such as weekdays or hours.
+
+    An hour without am or pm matches both.
+    """
     if before == after:
         return True
     open_ended = any(hour.startswith("~") for hour in before | after)

@@ -354,9 +354,10 @@ def _is_summary(put: Put) -> bool:
 
 
 def _is_similar(neighbor: Neighbor) -> bool:
-    """Return True if the vectors of a known memory and of the Put are similar.
+    """Return True if the vector of a known memory is similar to the vector of the Put that the memory is compared with.
 
-    Only then does the sentence reader decide whether the Put repeats the memory.
+    A Put is a memory to store. Only if this function returns True, the sentence reader decides whether the Put repeats
+    the memory.
     """
     return neighbor.cosine is not None and neighbor.cosine >= _MIN_REPEAT_COSINE
 

@@ -93,13 +93,19 @@ def still_true(old: Memory | Put, claims: Sequence[str]) -> list[Put]:
 
 
 def _changes(sentence: str, put: Put, changes: Sequence[Slot], language: str) -> bool:
-    """Return True if the new statement changes something that a sentence says."""
+    """Return True if the new statement (``put``) changes something that a sentence says.
+
+    ``changes`` are the slots that the new statement fills.
+    """
     ended = any(retires(slot, change) for slot in slots_of(sentence, language=language) for change in changes)
     return ended or is_changed(sentence, put.text, language)
 
 
 def _stays(clause: SlotClause, put: Put, changes: Sequence[Slot], language: str) -> bool:
-    """Return True if a clause is still true: it states a known attribute, and the new statement does not change it."""
+    """Return True if a clause is still true: it states a known attribute, and the new statement does not change it.
+
+    ``put`` is the new statement, and ``changes`` are the slots that it fills.
+    """
     slots = [slot for slot in slots_of(clause.text, language=language) if slot.attribute != "*"]
     known = any(slot.attribute != "does" for slot in slots)
     return known and not _changes(clause.text, put, changes, language)
