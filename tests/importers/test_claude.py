@@ -214,10 +214,19 @@ class TestClaudeCode:
 
     def test_a_damaged_line_is_named_and_nothing_is_stored(self, memory: Engine, tmp_path: Path) -> None:
         file = write_lines(tmp_path / "s-1.jsonl", [line("user", "u1", "Hello")])
-        file.write_bytes(file.read_bytes() + b'{"type": "user", "uui')
+        file.write_bytes(file.read_bytes() + b'{"type": "user", "uui\n')
         with pytest.raises(InvalidInput, match=r"s-1\.jsonl, line 2: the line is not valid JSON"):
             memory.import_from(file)
         assert memory.stats().messages == 0
+
+    def test_a_line_that_is_still_being_written_is_imported_the_next_time(self, memory: Engine, tmp_path: Path) -> None:
+        file = write_lines(tmp_path / "s-1.jsonl", [line("user", "u1", "Hello"), line("assistant", "a1", "Grüezi!")])
+        complete = file.read_bytes()
+        file.write_bytes(complete[: complete.index("ü".encode()) + 1])  # the cut is inside of a character
+        assert memory.import_from(file).messages.imported == 1
+        file.write_bytes(complete)
+        assert memory.import_from(file).messages.imported == 1
+        assert said(memory, "s-1") == [("user", "Hello"), ("assistant", "Grüezi!")]
 
     def test_a_huge_result_of_a_tool_is_cut(self, memory: Engine, tmp_path: Path) -> None:
         blocks = [{"type": "tool_result", "content": "word " * 100_000}]

@@ -16,15 +16,24 @@ _MAX_ITEM = 512 << 20
 """Maximum number of characters of one item of a list. A file with a longer item counts as damaged."""
 
 
-def json_lines(path: Path) -> Iterator[tuple[int, Fields]]:
-    """Yield the number and the object of each line. Blank lines are skipped."""
+def json_lines(path: Path, *, growing: bool = False) -> Iterator[tuple[int, Fields]]:
+    """Yield the number and the object of each line. Blank lines are skipped.
+
+    If the file may be ``growing``, a last line that is still being written is skipped, too: one without a line end that is no
+    valid JSON.
+    """
     with path.open("rb") as file:
         for number, line in enumerate(file, 1):
-            if line.strip():
-                yield (
-                    number,
-                    parse_line(line, translatable("import.line", "{file}, line {line}", file=path.name, line=str(number))),
-                )
+            if not line.strip():
+                continue
+            place = translatable("import.line", "{file}, line {line}", file=path.name, line=str(number))
+            try:
+                fields = parse_line(line, place)
+            except InvalidInput:
+                if growing and not line.endswith(b"\n"):
+                    return
+                raise
+            yield number, fields
 
 
 _END = translatable("import.end", "the end of the file")

@@ -34,7 +34,7 @@ def read_claude_code(path: Path) -> Iterator[Record]:
 
 def _transcript(file: Path) -> Iterator[Record]:
     title, started = None, False
-    for _, line in json_lines(file):
+    for _, line in json_lines(file, growing=True):  # Claude Code may be running
         if line.values.get("type") == "summary":
             title = line.maybe("summary")
         if not _is_spoken_line(line):
