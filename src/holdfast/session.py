@@ -166,8 +166,9 @@ class Session:
     def _store(self, tx: Transaction, messages: Sequence[Message], plans: Sequence[Plan], acts: Acts) -> list[Message]:
         """Store messages, and obey the wishes in them, such as "forget that". Return the stored messages.
 
-        ``plans`` contains the wish of each message, and ``acts`` the dialogue acts. The transaction is kept short, because other
-        writers wait for it: the session is read and written once, and messages without a wish are written together.
+        ``plans`` has one plan per message: the wish in the message, if any, and the data needed to obey it. ``acts`` has the
+        dialogue acts of the messages. The transaction is kept short, because other writers wait for it: the session is read
+        and written once, and messages without a wish are written together.
         """
         stored: list[Message] = []
         unwritten: list[tuple[Message, SessionRecord]] = []
@@ -329,10 +330,11 @@ class Session:
         return conversation_state(self._services.store.session(self.id, self.scope))
 
     def _save_state(self, state: ConversationState, context: Context) -> None:
-        """Add the ids of the recalled memories to the session, so that all later context blocks include these memories.
+        """Add the ids of newly recalled memories to the session, so that all later context blocks include these memories.
 
-        The write is not durable. If the ids are lost, a later context block includes one of these memories only if it is recalled
-        again.
+        ``context`` contains the recalled memories. ``state`` is the state of the conversation before the recall. If the state
+        has a topic, nothing is added. The write is not durable. If the ids are lost, later context blocks include a memory
+        only if it is recalled again.
         """
         kinds = self._services.preset.recall.kinds or ()
         found = [hit.id for hit in (*context.hits, *context.left_out) if hit.memory and hit.is_relevant and hit.kind in kinds]

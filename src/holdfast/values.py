@@ -63,7 +63,7 @@ def make_put(
     redact: bool = True,
     if_revision: int | None = None,
 ) -> Put:
-    """Convert the arguments of ``remember`` to a ``Put``, the change that stores the memory."""
+    """Convert the arguments of ``remember`` to a ``Put``, which describes the memory to store."""
     if key is None and preset.default_key is not None and preset.kind(kind).keyed == "many":
         found, text = split_key(text)
         key = found or preset.default_key
@@ -117,10 +117,10 @@ def check_expiry(expires_at: datetime | None, now: datetime) -> None:
 
 
 def cleaned(kind: Kind, put: Put, known: Memory | None = None) -> tuple[Put, tuple[Redaction, ...]]:
-    """Return a copy of a change with cleaned values, and the secrets that were replaced in them.
+    """Return a copy of a ``Put`` with cleaned values, and the secrets that were replaced in them.
 
-    No secret is replaced in a plain kind, or if ``put.redact`` is False. ``known`` is the memory that the change revises,
-    or None for a new memory.
+    No secret is replaced in a plain kind, or if ``put.redact`` is False. ``known`` is the memory that the ``Put`` revises, or
+    None for a new memory.
     """
     limit = MAX_TEXT if put.indexed is None else MAX_UNINDEXED_TEXT
     clean = replace(
@@ -136,7 +136,7 @@ def cleaned(kind: Kind, put: Put, known: Memory | None = None) -> tuple[Put, tup
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prepared:
-    """A change that is ready to be written in a transaction: checked, cleaned and with its language detected."""
+    """A ``Put`` that is ready to be written in a transaction: checked, cleaned and with its language detected."""
 
     put: Put
     redacted: tuple[Redaction, ...]
@@ -145,14 +145,15 @@ class Prepared:
     """The text to index for the memory, and the language of the text."""
 
     def stored_as(self, memory: Memory) -> Memory:
-        """Return a copy of ``memory`` that lists the secrets redacted in this change. ``memory`` is the result of the change."""
+        """Return a copy of ``memory`` that lists the redacted secrets. ``memory`` is the memory that this ``Put`` has stored."""
         return replace(memory, redacted=self.redacted) if self.redacted else memory
 
 
 def prepare(preset: Preset, limits: Limits, put: Put, known: Memory | None = None) -> Prepared:
-    """Check and clean a change before its transaction. ``known`` is the memory that the change revises, or None for a new memory.
+    """Check and clean a ``Put`` before the transaction that writes it.
 
-    The size limit applies only to a new or changed text. So other fields of a memory that is too long can be changed.
+    ``known`` is the memory that the ``Put`` revises, or None for a new memory. The size limit applies only to a new or
+    changed text. So other fields of a memory that is too long can be changed.
     """
     kind = preset.kind(put.kind)
     if not (kind.plain and put.indexed is not None) and (known is None or put.text != known.text):
@@ -166,7 +167,7 @@ def prepare(preset: Preset, limits: Limits, put: Put, known: Memory | None = Non
 
 
 def prepare_unlimited(preset: Preset, put: Put, known: Memory | None = None) -> Prepared:
-    """Clean a change before its transaction, as :func:`prepare` does, but do not check the configured size limits.
+    """Clean a ``Put`` before the transaction that writes it, as :func:`prepare` does, but without the configured size limits.
 
     Imports use this. The fixed limits of a store still apply.
     """
@@ -180,7 +181,7 @@ def prepare_unlimited(preset: Preset, put: Put, known: Memory | None = None) -> 
 
 
 def identity(kind: Kind, put: Put) -> str:
-    """Return a hash of a memory's kind, key, text and namespace.
+    """Return a hash of the kind, key, text and namespace of the memory that a ``Put`` describes.
 
     Within a scope, memories with the same hash count as the same memory. Case, accents and surrounding punctuation of kind,
     key and text are ignored, except in a plain kind.
@@ -197,10 +198,10 @@ def _hash(*parts: str | None) -> str:
 
 
 def key(kind: Kind, put: Put) -> str | None:
-    """Return the key to store with a memory. Normally, this is the key that the change names, or None if it names no key.
+    """Return the key to store with a memory. Normally, this is the key in the ``Put``, or None if the ``Put`` has no key.
 
-    In a kind with one value per key, a change that names no key gets the kind's name as its key. Raise ``InvalidInput`` if the
-    change names a key but the kind has no keys.
+    In a kind with one value per key, a ``Put`` without a key gets the kind's name as its key. Raise ``InvalidInput`` if the
+    ``Put`` has a key but the kind has no keys.
     """
     if kind.keyed == "no" and put.key is not None:
         raise InvalidInput(

@@ -60,7 +60,7 @@ class Writer:
         return new_id("bat", self.now)
 
     def identity(self, put: Put) -> str:
-        """Return the content hash that a memory created by this change would have."""
+        """Return the content hash of the memory that this ``Put`` would create."""
         kind = self.preset.kind(put.kind)
         return identity(kind, self._with_known_key(kind, values.cleaned(kind, put)[0]))
 
@@ -72,13 +72,14 @@ class Writer:
         return replace(stored, redacted=redacted) if redacted else stored
 
     def _with_known_key(self, kind: Kind, put: Put) -> Put:
-        """Return a copy of a change with its key spelled as in the live memories of the same scope, kind and namespace.
+        """Return a copy of a ``Put`` with its key spelled as in the live memories of the same scope, kind and namespace.
 
         If the preset normalizes keys and the kind allows several values per key, the key can also be replaced in two cases. A
-        synonym of a known key becomes the known key: ``empleo`` becomes ``trabajo``. A fact about another person gets a key for
-        other people: "su hermana es médica" with the key ``trabajo`` gets the key ``familia``.
+        synonym of a known key becomes the known key: ``empleo`` becomes ``trabajo``. A fact about another person gets a key
+        for other people: "su hermana es médica" with the key ``trabajo`` gets the key ``familia``.
 
-        In kinds with one value per key, a synonym is kept. Otherwise, the new value would supersede the value of the known key.
+        In kinds with one value per key, a synonym is kept. Otherwise, the new value would supersede the value of the known
+        key.
         """
         if put.key is None or put.id is not None or kind.plain:
             return put
@@ -119,7 +120,7 @@ class Writer:
         return self._store(memory, batch, "created", put.reason)
 
     def _named_alike(self, put: Put, kind: Kind) -> list[Memory]:
-        """Find a memory that has the same key as a change, and whose text names the same thing.
+        """Find a live memory that has the same key as a ``Put``, and whose text names the same thing.
 
         Return a list with this memory, or an empty list. For example, "has a cat named Michi" and "their cat is called Michi"
         name the same thing.
@@ -130,10 +131,10 @@ class Writer:
         return [other for other in self._with_key(put, put.key) if named_thing(other.text, put.language) == thing][:1]
 
     def _protected(self, put: Put, memory: Memory, kind: Kind) -> list[Memory]:
-        """Return the memories that a change would supersede but must not.
+        """Return the memories that a ``Put`` would supersede but must not.
 
-        A change that is doubtful or has low trust must not supersede memories, except those that were extracted automatically.
-        For a change that is neither doubtful nor of low trust, the list is empty.
+        ``memory`` is the new memory that the ``Put`` describes. If the ``Put`` is doubtful or ``memory`` has low trust, it
+        must not supersede memories, except those that were extracted automatically. Otherwise, the list is empty.
         """
         if not put.doubtful and memory.trust >= self.preset.min_trust:
             return []
@@ -192,7 +193,7 @@ class Writer:
         return found[0]
 
     def _replaced(self, put: Put) -> list[Memory]:
-        """Return the live memories that a change names in ``replaces``.
+        """Return the live memories that a ``Put`` names in ``replaces``.
 
         Pinned memories are left out, because only a user may unpin them.
         """
@@ -223,9 +224,11 @@ class Writer:
         return memory
 
     def _put_plain(self, put: Put, kind: Kind, same: Sequence[Memory], batch: str) -> Memory:
-        """Store a value of a plain kind. If the kind allows one value per key, the value with the same key is replaced.
+        """Store a memory of a plain kind, and return it.
 
-        In other plain kinds, only an identical value (``same``) is replaced.
+        If the kind allows one value per key, the memory replaces the live memory with the same key. In other plain kinds, it
+        replaces only a memory with the same content. ``same`` are the memories with the same content. The new memory gets the
+        id of the replaced memory.
         """
         new = self._new(put, kind)
         known = self._with_key(put, new.key) if kind.keyed == "one" else same
@@ -236,7 +239,7 @@ class Writer:
         return self._store(changed, batch, "revised", put.reason)
 
     def _with_key(self, put: Put, key: str | None) -> list[Memory]:
-        """Return the live memories that have this key, in the same scope, kind and namespace as a change."""
+        """Return the live memories that have this key, and the same scope, kind and namespace as a ``Put``."""
         kinds = (self.preset.kind(put.kind).name,)
         return self._live_memories(put, kinds=kinds, key=key, namespace=clean_namespace(put.namespace))
 
@@ -244,7 +247,10 @@ class Writer:
         return self.tx.memories(MemoryFilter(exactly=put.scope, unexpired_at=self.now, **wanted))
 
     def _refresh(self, memory: Memory, put: Put, kind: Kind, batch: str) -> Memory:
-        """Update a memory that was stated again, and return it. A revision is added only if the change adds sources or fields."""
+        """Update a memory that was stated again, and return it.
+
+        A revision is added only if the ``Put`` adds sources or fields.
+        """
         added = {name: value for name, value in self._given_fields(put).items() if getattr(memory, name) != value}
         if memory.origin == "auto" and values.origin(put.origin) == "explicit":
             added["origin"] = "explicit"
@@ -262,7 +268,7 @@ class Writer:
         return replace(memory, last_seen_at=self.now, expires_at=expires_at)
 
     def _given_fields(self, put: Put) -> dict[str, Any]:
-        """Return the fields that a change sets explicitly, with their new values. The text is left out."""
+        """Return the fields that a ``Put`` sets explicitly, with their new values. The text is left out."""
         given = {
             "importance": None if put.importance is None else values.importance(put.importance),
             "tags": put.tags or None,
@@ -323,7 +329,7 @@ class Writer:
         return since + kind.lifetime
 
     def _revise(self, memory: Memory, put: Put, batch: str) -> Memory:
-        """Add a revision to an existing memory."""
+        """Add a revision, which the ``Put`` describes, to an existing memory. Return the memory in its new revision."""
         if put.scope != memory.scope:
             raise InvalidInput(f"The change moves {put.id} to another scope, which is not possible. Nothing was changed.")
         kind = self.preset.kind(put.kind)

@@ -177,7 +177,8 @@ def _probe_here() -> Probe:
 def _computes(server: BundledServer, statement: str = _DISTANCE) -> bool:
     """Return True if the server can compute a vector distance, and False if this kills the server process.
 
-    The distance is computed in a new database, with the pgvector build that the server currently loads.
+    ``statement`` is the SQL statement that computes the distance. It runs in a new database, with the pgvector build that the
+    server currently loads.
     """
     import psycopg  # noqa: PLC0415  (an extra)
 

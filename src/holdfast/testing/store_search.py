@@ -21,7 +21,10 @@ ODD_TOKENS = (
 def find(
     store: Store, query: str, reader: Scope = ANA, spaces: Sequence[Space] = ("memory", "message"), **more: Any
 ) -> list[str]:
-    """Return the texts that a search by words finds, best first."""
+    """Return the texts that a search by words finds, best first.
+
+    ``more`` are other fields of the ``SearchFilter``, and the ``limit`` of the search.
+    """
     limit = more.pop("limit", 10)
     matches = store.find_text(query, SearchFilter(reader=reader, spaces=spaces, **more), languages=("en", "es"), limit=limit)
     return texts_of(store, [match.item for match in matches])

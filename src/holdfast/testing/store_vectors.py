@@ -35,7 +35,10 @@ def embed_all(store: Store, model: str, angles: dict[str, float]) -> int:
 
 
 def nearest(store: Store, model: str, angle: float, reader: Scope = ANA, **more: Any) -> list[str]:
-    """Return the texts whose vectors are closest to the vector at an angle (in degrees), closest first."""
+    """Return the texts whose vectors are closest to the vector at an angle (in degrees), closest first.
+
+    ``more`` are other fields of the ``SearchFilter``, and the ``limit`` of the search.
+    """
     spaces: tuple[Space, ...] = more.pop("spaces", ("memory", "message"))
     limit = more.pop("limit", 10)
     where = SearchFilter(reader=reader, spaces=spaces, **more)

@@ -192,7 +192,7 @@ class JobPromises:
             assert tx.lease_job(worker="you", now=AT + _LEASE / 2, until=AT + DAY) is None
 
     def test_one_job_of_an_exclusive_kind_is_leased_per_scope(self, store: Store) -> None:
-        """A job of an exclusive kind waits while another such job of its scope runs.
+        """While a job of an exclusive kind runs, the other jobs of exclusive kinds in the same scope wait.
 
         Jobs of other scopes or other kinds do not wait.
         """

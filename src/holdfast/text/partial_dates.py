@@ -74,7 +74,8 @@ def _seasons(text: str, *, unclear: bool) -> list[re.Match[str]]:
 def _year_after(text: str, start: int, date: StatedDate, at: datetime, tense: Tense) -> str:
     """Return the year of a date as text to insert after the date, such as ", 2027" or " de 2027".
 
-    The result is empty if the year is unclear.
+    ``start`` is the position of the date in the text, and ``at`` is the time at which the text was said. The result is empty
+    if the year is unclear.
     """
     year = year_of(date, at, future=tense == "future")
     if year is None or (date.day is not None and year != nearest_year(date, at)):  # an exact day is rarely far away

@@ -55,8 +55,8 @@ def with_dates(text: str, at: datetime) -> str:
 def with_weekdays(text: str, at: datetime, *, future: bool) -> str:
     """Return a text with a calendar date after each weekday: "on Friday (20 November 2026)".
 
-    With ``future``, the date is the next such day after ``at``, otherwise the last one before it. Recurring days ("every
-    Friday") get no date.
+    With ``future``, "Friday" means the next Friday after ``at``, otherwise the last Friday before ``at``. A text with a
+    recurring day ("every Friday") is returned unchanged.
     """
     folded = fold_letters(text)
     if _EVERY_WEEK.search(folded):

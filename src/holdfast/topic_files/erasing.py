@@ -76,7 +76,8 @@ class PagesToErase:
 def _all_mirrors(store: Store, clock: Clock, own: FolderMirrors, pages: PagesToErase) -> list[FolderMirrors]:
     """Return one ``FolderMirrors`` object for each folder into which presets have written topic pages of a store.
 
-    Folders that this process cannot reach are added to ``pages.missing``.
+    ``own`` is the object for the folder of the engine's own preset. Folders that this process cannot reach are added to
+    ``pages.missing``.
     """
     found = [own] if own.root is not None else []
     for root, (name, machine) in {**_usual_folders(store), **recorded_folders(store)}.items():
@@ -98,8 +99,9 @@ def _all_mirrors(store: Store, clock: Clock, own: FolderMirrors, pages: PagesToE
 def _usual_folders(store: Store) -> dict[str, tuple[str, str]]:
     """Return the existing default folders for topic pages. Each preset has one default folder, next to the store's file.
 
-    An erasure also checks these folders, because earlier versions did not record in the store which folders they used. Folders
-    that belong to another store are left out. A store on a server has no default folders.
+    The result maps the path of each folder to the name of the preset and an empty text, because a default folder has no
+    recorded id. An erasure also checks these folders, because earlier versions did not record in the store which folders they
+    used. Folders that belong to another store are left out. A store on a server has no default folders.
     """
     if "://" in store.location:
         return {}

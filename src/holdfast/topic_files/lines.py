@@ -28,7 +28,7 @@ class LineFormat(Protocol):
         ...
 
     def revised(self, memory: Memory, line: Line | None, *, topic: str | None, at: str | None) -> Put:
-        """Return the change that makes a memory match an edited line.
+        """Return the ``Put`` that makes a memory match an edited line.
 
         ``topic`` is the new topic and ``at`` the new date; None means that it stays the same. If ``line`` is None, the text
         stays the same.
@@ -36,7 +36,7 @@ class LineFormat(Protocol):
         ...
 
     def created(self, line: Line, topic: str) -> Put:
-        """Return the change that creates a memory from a line."""
+        """Return the ``Put`` that creates a memory from a line."""
         ...
 
 
@@ -54,7 +54,7 @@ class PageLines:
         return page_line(memory)
 
     def revised(self, memory: Memory, line: Line | None, *, topic: str | None, at: str | None) -> Put:
-        """Return the change that makes a memory match an edited line, with the topic ``topic`` and the date ``at``.
+        """Return the ``Put`` that makes a memory match an edited line, with the topic ``topic`` and the date ``at``.
 
         The memory keeps its key only if the line still starts with the key, as in "city: Lyon". If ``line`` is None, the text
         stays the same.
@@ -67,7 +67,7 @@ class PageLines:
         return _revision(memory, text, key=key, topic=topic, at=_moment(at, self.now))
 
     def created(self, line: Line, topic: str) -> Put:
-        """Return the change that creates a memory from a line.
+        """Return the ``Put`` that creates a memory from a line.
 
         The date in the line becomes the memory's date. A date more than a day in the future stays in the text instead.
         """
@@ -94,7 +94,7 @@ class IndexLines:
         return note_line(memory)
 
     def revised(self, memory: Memory, line: Line | None, *, topic: str | None, at: str | None) -> Put:
-        """Return the change that makes a note match an edited line of the index.
+        """Return the ``Put`` that makes a note match an edited line of the index. ``at`` is the new time of the note.
 
         If ``line`` is None, the text stays the same, and the note gets the topic ``topic``.
         """
@@ -103,7 +103,7 @@ class IndexLines:
         return _revision(memory, text, key=memory.key, topic=line_topic, at=_moment(at, self.now))
 
     def created(self, line: Line, topic: str) -> Put:  # noqa: ARG002  (each line of the index has its own topic)
-        """Return the change that creates a note from a line of the index.
+        """Return the ``Put`` that creates a note from a line of the index.
 
         The note's key includes the time, because two conversations may have the same topic.
         """

@@ -69,9 +69,9 @@ def merge(
 ) -> MergeResult:
     """Compare edited topic files with the stored memories. Return the changes that make the memories match the edits.
 
-    ``files`` are the files that were changed since the last sync, and ``missing`` the files that were deleted since then. ``base``
-    is the state of the files at the last sync, and ``known`` the state of the store. ``answers`` maps question ids to the user's
-    answers.
+    ``files`` are the files that were changed since the last sync, and ``missing`` the files that were deleted since then.
+    ``base`` is the state of the files at the last sync, and ``known`` the state of the store. ``lines`` converts between
+    lines and memories. ``answers`` maps question ids to the user's answers.
     """
     works = [_FileMerge(key=key, file=file, base=base.get(key)) for key, file in files.items()]
     works += [_FileMerge(key=key, file=None, base=base[key]) for key in missing]

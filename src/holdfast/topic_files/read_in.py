@@ -85,7 +85,11 @@ class FileImport:
     def _merge(
         self, files: _Files, kind: str, lines: LineFormat, answers: Mapping[str, bool]
     ) -> tuple[dict[str, BasePage], MergeResult]:
-        """Merge the pages or the index, and apply the changes. Return the new state of the files, and the result of the merge."""
+        """Merge the pages or the index, and apply the changes. Return the new state of the files, and the result of the merge.
+
+        ``kind`` is the kind of the memories in the files, and ``lines`` converts between these memories and lines.
+        ``answers`` maps question ids to the user's answers.
+        """
         base = files.base
         known = self._load_state([base[key] for key in (*files.changed, *files.missing) if key in base], kind, lines)
         merged = merge(base, files.changed, known, lines, missing=files.missing, answers=answers)
@@ -179,14 +183,15 @@ class FileImport:
         return duplicate.id
 
     def _duplicate(self, put: Put) -> Memory | None:
-        """Return another live memory that says the same as this change, or None."""
+        """Return another live memory with the same content as a ``Put``, or None."""
         wanted = MemoryFilter(exactly=put.scope, content_hash=self._writer.identity(put), unexpired_at=self._now)
         return next((memory for memory in self._tx.memories(wanted) if memory.id != put.id), None)
 
     def _restore(self, put: Put) -> str | None:
-        """Restore a memory that was forgotten because its line was deleted, if the line is now back.
+        """Restore a memory that was forgotten because its line was deleted. ``put`` describes the line, which is now back.
 
-        Return the id of the restored memory, or None if there is no such memory. The memory keeps its id and history.
+        Return the id of the restored memory, or None if no such memory has the same content as ``put``. The memory keeps its
+        id and history.
         """
         identity = self._writer.identity(put)
         if self._tx.memories(MemoryFilter(exactly=put.scope, content_hash=identity, unexpired_at=self._now)):

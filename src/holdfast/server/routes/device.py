@@ -45,7 +45,10 @@ def is_noise(heard: str) -> bool:
 
 
 def device_session(caller: Caller, parts: ScopeParts) -> Session:
-    """Return the session of the device. Each access key has one such session, which continues after a restart."""
+    """Return the session of the device. Each access key has its own session, which continues after a restart.
+
+    ``parts`` names the user, app and agent of the session.
+    """
     key = caller.principal.key
     return caller.memory.session(id=f"device:{key}" if key else "device", shared=not any(parts.values()), **parts)
 
@@ -80,7 +83,7 @@ def ignore(caller: Caller, parts: ScopeParts, heard: str) -> DeviceReply:
 
 
 def store_readings(caller: Caller, parts: ScopeParts, sensors: Mapping[str, Any]) -> None:
-    """Store the current sensor readings in the session's record."""
+    """Store the current sensor readings in the record of the device's session."""
     session = device_session(caller, parts)
     session.begin()
     with services(caller.memory).store.write(durable=False) as tx:

@@ -41,7 +41,11 @@ class ChangeFeed:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def counts(self, caller: Caller) -> dict[str, Any]:
-        """Return how many memories, messages and jobs the caller may see."""
+        """Return the numbers of ``memories``, ``messages`` and ``jobs`` that the caller may see. Jobs are counted by state.
+
+        If the caller's access key is bound to a user, app or agent, only memories are counted. Then ``messages`` is None, and
+        ``jobs`` is empty.
+        """
         who = caller.principal
         name = repr((who.tenant, who.user, who.app, who.agent))
         with self._lock:

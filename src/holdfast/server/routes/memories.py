@@ -319,9 +319,11 @@ def preview_erasure(body: requests.ErasePreview, caller: Calling) -> responses.E
 
 
 def _targets(body: requests.Erase, other: str | None = None) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the id in the request by its field, or the parts of the scope. Exactly one target must be given.
+    """Return the target of an erasure as two dicts: an id, keyed by its field, and the parts of a scope, keyed by their names.
 
-    ``other`` is a target of another type, if the request has one.
+    The field of an id is ``id``, ``session`` or ``source``. The parts of a scope are ``user``, ``app`` and ``agent``.
+    ``other`` is a target of another type, or None. Raise ``InvalidInput`` unless the request has exactly one target. So at
+    most one of the dicts has entries.
     """
     one = {name: id for name in ("id", "session", "source") if (id := getattr(body, name)) is not None}
     named = {name: part for name in ("user", "app", "agent") if (part := getattr(body, name)) is not None}

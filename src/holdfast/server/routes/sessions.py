@@ -186,11 +186,11 @@ def open_session(
 ) -> Session:
     """Return the session with this id, or a new session in the scope that ``parts`` names.
 
-    Without an id, the session is always new. A session of another scope with the same id is ignored. If the session exists, the
-    caller needs the right ``right`` for it.
+    Without an id, the session is always new. A session of another scope with the same id is ignored. If the session exists,
+    the caller needs the right ``right`` for it.
 
-    To create a session with a given id, ``parts`` must name a user, app or agent. Otherwise all users would share the session,
-    so ``NotFound`` is raised. With ``shared``, such a session is allowed.
+    To create a session with a given id, ``parts`` must name a user, app or agent. Otherwise all users would share the
+    session. This is allowed only with ``shared``. Without ``shared``, ``NotFound`` is raised.
     """
     memory, name = caller.memory, clean_name(id, what="session id")
     if name is None:

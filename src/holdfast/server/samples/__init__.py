@@ -18,15 +18,15 @@ _SETTING = "samples"
 
 
 def stored(memory: Engine) -> list[str]:
-    """Return the users of the stored sample data."""
+    """Return the names of the sample users. Return an empty list if this store does not contain the sample data."""
     language = services(memory).store.setting(_SETTING)
     return [person["name"] for person in _people(language)] if language else []
 
 
 def add(memory: Engine, language: str) -> list[str]:
-    """Store the sample data in a language, and return its users.
+    """Store the sample data in a language, and return the names of the sample users.
 
-    Raise ``Conflict`` if users with these names already have data.
+    Raise ``Conflict`` if the store already contains the sample data, or a user with one of these names.
     """
     if stored(memory):
         raise Conflict(translatable("samples.stored", "The sample data is stored already. Nothing was changed. Remove it first."))
@@ -46,7 +46,7 @@ def add(memory: Engine, language: str) -> list[str]:
 
 
 def remove(memory: Engine) -> list[Receipt]:
-    """Erase the users of the sample data with all their data, and return the receipts."""
+    """Erase the sample users with all their data. Return one receipt per user."""
     receipts = [memory.erase(user=name) for name in stored(memory)]
     with services(memory).store.write() as tx:
         tx.set_setting(_SETTING, "")

@@ -33,7 +33,10 @@ _HNSW = {"space": "cosine", "ef_construction": 128, "ef_search": 160}
 
 
 def chroma_place(setting: str, store: Path) -> IndexPlace:
-    """Parse the setting for the index location: ``chroma`` (a folder) or ``chroma:http://host:8000`` (a server)."""
+    """Return the index location that a setting names: ``chroma`` (a folder) or ``chroma:http://host:8000`` (a server).
+
+    ``store`` is the path of the store's file.
+    """
     if importlib.util.find_spec("chromadb") is None:
         raise ExtraMissing("The index `chroma` needs the package chromadb. Run: pip install 'holdfast-memory[chroma]'")
     _, _, url = setting.partition(":")

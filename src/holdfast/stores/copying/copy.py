@@ -176,8 +176,8 @@ class _Copy:
         ``here`` is the layout of the table in the source, and ``there`` its layout in the target. ``finished`` is True if the
         target was already a finished copy before this run. Then nothing is copied.
 
-        If the target was not finished and the tables differ, the whole table is copied once more. In this case, rows have changed
-        in the source after an earlier run had copied them.
+        Without ``finished``, tables can differ because rows have changed in the source after an earlier run had copied them.
+        If the tables differ, the whole table is copied once more.
         """
         table = here.table
         source = self._seen.get(table) or self._read(self._source, here)

@@ -35,7 +35,10 @@ class PostgresDialect:
     no_limit: int | None = None
 
     def next_numbers(self, connection: Connection, name: str, count: int) -> Sequence[int]:
-        """Return the next numbers of a sequence. Numbers are never reused; after a rollback, they stay unused."""
+        """Return the next ``count`` numbers of the sequence ``name``.
+
+        Numbers are never reused. After a rollback, they stay unused.
+        """
         rows = fetch(connection, f"SELECT nextval('{name}_numbers') FROM generate_series(1, ?)", (count,))
         return sorted(row[0] for row in rows)
 

@@ -54,6 +54,10 @@ class Locks:
 
 
 def _number(*names: str) -> int:
-    """Return the lock key for a name. If two names hash to the same key, their writers wait for each other needlessly."""
+    """Return the key of an advisory lock. ``names`` are the tenant and the name of the lock.
+
+    The lock of the whole tenant has only the tenant's name. If two locks hash to the same key, their writers wait for each
+    other needlessly.
+    """
     digest = hashlib.blake2b("\0".join(("holdfast", *names)).encode("utf-8", "surrogatepass"), digest_size=8)
     return int.from_bytes(digest.digest(), "big", signed=True)

@@ -20,7 +20,10 @@ _BATCH_ROWS = 2000
 
 
 def stats(connection: PostgresSession, tenant: str) -> Mapping[str, Any]:
-    """Count the rows of a tenant. ``bytes`` is the total size of the tables, including the rows of other tenants."""
+    """Return the counts of a tenant by name, for ``Stats.of``.
+
+    ``bytes`` is the total size of the tables, including the rows of other tenants.
+    """
     size = fetch_value(
         connection,
         "SELECT sum(pg_total_relation_size(pg_class.oid))::bigint FROM pg_class "

@@ -76,9 +76,10 @@ class PostgresConnections:
     ) -> None:
         """Connect a tenant to the shared pool of the address ``url``.
 
+        ``arguments`` are the arguments for opening a connection, and ``setup`` is a function that prepares a new connection.
         Behind a pooler, ``setup`` is None, and ``transaction_setup`` contains the statements that begin each transaction.
-        ``direct`` is the address of the server itself, for maintenance and notifications. It is None if only the pooler can be
-        reached.
+        ``direct`` is the address of the server itself, for maintenance and notifications. It is None if only the pooler can
+        be reached.
         """
         self.limits = limits
         self._url = url
@@ -219,7 +220,7 @@ class PostgresConnections:
 
     @contextlib.contextmanager
     def _begun(self, *, durable: bool) -> "Iterator[tuple[psycopg.Connection[Row], Transaction]]":
-        """Begin a transaction and yield it with its connection.
+        """Begin a transaction. Yield its connection, and the ``Transaction`` that identifies it.
 
         If a connection from the pool turns out to be lost, another connection is used.
         """

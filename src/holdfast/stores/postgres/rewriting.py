@@ -285,7 +285,8 @@ class TableCopy:
         """Replace the table with its copy, under an exclusive lock on the table.
 
         While a request for this lock waits, all later readers of the table wait behind it. So each request has a short
-        timeout and is repeated if the lock is not free in time.
+        timeout. If the lock is not free in time, the request is repeated. After ``seconds`` without success, the error of the
+        last request is raised.
         """
         deadline = time.monotonic() + seconds
         while True:

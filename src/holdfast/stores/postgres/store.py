@@ -163,7 +163,11 @@ class PostgresStore(SQLReads):
 
     @guarded
     def find_text(self, query: str, where: SearchFilter, *, languages: Sequence[str], limit: int) -> list[Match]:
-        """Rank items by BM25 within the partitions that the reader may see."""
+        """Return the ``limit`` items that match the words of a query best, ranked by BM25.
+
+        Only the partitions that ``where.reader`` may see are searched. ``languages`` are the languages that the query may be
+        in.
+        """
         seen = partitions.visible(self.connection, where.reader, where.spaces)
         return fulltext.search(
             self.connection,
@@ -177,7 +181,10 @@ class PostgresStore(SQLReads):
 
     @guarded
     def find_vectors(self, model: str, query: "NDArray[np.float32]", where: SearchFilter, *, limit: int) -> list[Match]:
-        """Rank items by cosine within the partitions that the reader may see. Return the best chunk of each item."""
+        """Return the ``limit`` items nearest to a query vector by cosine, each with its best chunk.
+
+        Only the partitions that ``where.reader`` may see are searched. ``model`` is the name of the embedding model.
+        """
         number = vector_tables.model_number(self.connection, self.tenant, model)
         seen = partitions.visible(self.connection, where.reader, where.spaces) if number is not None else {}
         if number is None or not seen:
@@ -195,7 +202,10 @@ class PostgresStore(SQLReads):
         )
 
     def _item_filter(self, where: SearchFilter, seen: Mapping[int, Space]) -> ItemFilter:
-        """Return the SQL conditions of a search filter: on kind, metadata, namespace, time and the excluded session."""
+        """Return the SQL conditions of a search filter: on kind, metadata, namespace, time and the excluded session.
+
+        ``seen`` maps the partitions to search to their spaces.
+        """
         conditions = Clauses(POSTGRES, "true")
         filtered = where.selects_memories
         if filtered:
@@ -269,7 +279,10 @@ class PostgresStore(SQLReads):
 
     @guarded
     def stats(self) -> Mapping[str, Any]:
-        """Count the rows of this tenant. ``bytes`` is the total size of the tables, including the rows of other tenants."""
+        """Return the counts of this tenant by name, for ``Stats.of``.
+
+        ``bytes`` is the total size of the tables, including the rows of other tenants.
+        """
         return maintenance.stats(self.connection, self.tenant)
 
     def check(self, *, deep: bool = True) -> list[Finding]:
@@ -299,7 +312,7 @@ class PostgresStore(SQLReads):
             self._tidying.release()
 
     def rebuild_index(self) -> int:
-        """Drop the vector indexes of this tenant. Later calls of :meth:`tidy` build them again."""
+        """Drop the vector indexes of this tenant, and return 0. Later calls of :meth:`tidy` build the indexes again."""
         with self._connections.owner() as session:
             vector_indexes.drop(session, vector_indexes.existing(session, self.tenant))
         self._indexes.clear()

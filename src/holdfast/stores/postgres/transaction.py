@@ -200,13 +200,13 @@ class PostgresTransaction(SQLTransaction):
     def new_seqs(self, scope: Scope, count: int) -> Sequence[int]:
         """Return ``count`` new sequence numbers for messages, in ascending order.
 
-        The user is locked, so that the numbers of a user's messages increase in commit order.
+        The user of ``scope`` is locked, so that the numbers of this user's messages increase in commit order.
         """
         self._locks.hold([_user(scope.user)])
         return super().new_seqs(scope, count)
 
     def add_trace(self, trace: Trace) -> None:
-        """Store a trace. The user is locked, so that no trace is added while the user's data is erased."""
+        """Store a trace. The user of the trace is locked, so that no trace is added while the user's data is erased."""
         self._locks.hold([_user(trace.scope.user)])
         super().add_trace(trace)
 
@@ -238,7 +238,10 @@ class PostgresTransaction(SQLTransaction):
         )
 
     def remove_memories(self, ids: Collection[str]) -> Mapping[str, int]:
-        """Remove memories with all their revisions, changes, vectors and terms."""
+        """Remove memories with all their revisions, changes, vectors and terms.
+
+        Return the numbers of removed ``memories``, ``revisions`` and ``vectors``.
+        """
         self._hold_owners("memories", ids)
         return super().remove_memories(ids)
 
@@ -248,7 +251,7 @@ class PostgresTransaction(SQLTransaction):
         super().remove_history(id)
 
     def remove_messages(self, ids: Collection[str]) -> Mapping[str, int]:
-        """Remove messages with their vectors, terms and traces.
+        """Remove messages with their vectors, terms and traces. Return the numbers of removed ``messages`` and ``vectors``.
 
         A memory derived from a removed message still lists the message's id as a source.
         """
@@ -256,7 +259,10 @@ class PostgresTransaction(SQLTransaction):
         return super().remove_messages(ids)
 
     def remove_sessions(self, sessions: Collection[tuple[str, Scope]]) -> Mapping[str, int]:
-        """Remove sessions with their jobs and traces."""
+        """Remove sessions with their jobs and traces. Return the numbers of removed ``sessions`` and ``jobs``.
+
+        ``sessions`` are pairs of session id and scope.
+        """
         if sessions:
             self.sessions(SessionFilter(ids={id for id, _ in sessions}))
         return super().remove_sessions(sessions)
@@ -310,11 +316,11 @@ class PostgresTransaction(SQLTransaction):
         kinds: Collection[str] | None = None,
         exclusive: Collection[str] = (),
     ) -> Job | None:
-        """Lease the most urgent job that is due or whose lease has expired. Return None if there is no such job.
+        """Lease the most urgent job that is due or whose lease has expired. Return None if no job can be leased.
 
-        The lease ends at ``until``. With ``kinds``, only jobs of these kinds are leased. A job whose kind is in ``exclusive`` is
-        skipped while a job of the same scope is leased whose kind is in ``exclusive``, too. To ensure this, the workers of a
-        tenant call this method one after the other.
+        ``worker`` gets the lease, which ends at ``until``. ``now`` is the current time. With ``kinds``, only jobs of these
+        kinds are leased. In each scope, only one job of the kinds in ``exclusive`` can be leased at a time; the others are
+        skipped meanwhile. To ensure this, a lock makes the workers of a tenant run this method one after the other.
         """
         if exclusive:
             self._locks.hold(["leases"])

@@ -29,8 +29,9 @@ def put(
 ) -> int:
     """Store the vectors of chunks that are still queued for embedding, and return the number of stored vectors.
 
-    Chunks that were removed meanwhile are skipped. The transaction that stores a vector also deletes its chunk from the queue,
-    so concurrent writers of one chunk wait for each other.
+    ``name`` is the name of the embedding model. A chunk is a pair of item number and chunk number. ``vectors`` has one row
+    per chunk. Chunks that were removed meanwhile are skipped. The transaction that stores a vector also deletes its chunk
+    from the queue, so concurrent writers of one chunk wait for each other.
     """
     model = vector_tables.model_number(connection, tenant, name)
     if model is None or not chunks:

@@ -57,9 +57,11 @@ def rarity(count: int) -> float:
 def is_ranked(known: Sequence[Counted], limit: int) -> bool:
     """Return True if the database itself should order the matching chunks by BM25.
 
-    Normally, candidates are selected by the rarity of their terms. If a query has a single term, all matching chunks have the
-    same rarity. So the database orders the chunks if there are more of them than can be scored. With more than ``MATCHES``
-    chunks, the result is False, because the database would have to read all of them.
+    This is so if the query has a single term, and the chunks with this term are too many to be scored but not more than
+    ``MATCHES``. With several terms, candidates are selected by the rarity of their terms. With a single term, all matching
+    chunks have the same rarity, so the database must order them. For more than ``MATCHES`` chunks, this would take too long.
+
+    ``known`` has each query term with the number of chunks that contain it. ``limit`` is the number of results of the search.
     """
     return len(known) == 1 and _scored(limit) < known[0][0] <= MATCHES
 
@@ -89,10 +91,11 @@ def best_of(weights: Mapping[int, float], known: Sequence[Counted], limit: int) 
 def rank(
     read: Iterable[Row], partitions: Mapping[int, Space], query: Collection[Counted], totals: tuple[int, int], *, limit: int
 ) -> list[Match]:
-    """Score rows of (item, chunk, partition, terms) by BM25 and return the best chunk of each item.
+    """Score rows of (item, chunk, partition, terms) by BM25. Return the best ``limit`` items, each with its best chunk.
 
-    A chunk of average length that contains every term once scores 1. Higher scores are cut to 1. ``totals`` contains the
-    number of chunks and the number of terms in the partitions.
+    A chunk of average length that contains every term once scores 1. Higher scores are cut to 1. ``query`` has each query
+    term with the number of chunks that contain it. ``totals`` contains the number of chunks and the number of terms in the
+    partitions.
     """
     units, terms = totals
     average = max(terms / units, 1.0) if units else 1.0

@@ -40,7 +40,10 @@ class SQLDialect(Protocol):
     """The value to bind after LIMIT when the number of rows is not limited."""
 
     def next_numbers(self, connection: "Connection", name: str, count: int) -> Sequence[int]:
-        """Return the next numbers of a sequence, in ascending order. Numbers are never reused, even if their rows were removed."""
+        """Return the next ``count`` numbers of the sequence ``name``, in ascending order.
+
+        Numbers are never reused, even if their rows were removed.
+        """
         ...
 
     def among(self, column: str, values: Sequence[object]) -> Part:

@@ -18,7 +18,7 @@ HASHED: tuple[tuple[str, str, Expected], ...] = (
 
 
 def stats(connection: Connection, tenant: str) -> dict[str, Any]:
-    """Count the rows of a tenant."""
+    """Return the counts of a tenant by name: the fields of ``Stats``, except ``bytes``."""
 
     def single(sql: str) -> Any:
         return fetch_value(connection, sql, (tenant,))

@@ -125,7 +125,10 @@ def _add_time(clauses: Clauses, wanted: MemoryFilter) -> None:
 
 
 def item_clauses(dialect: SQLDialect, tenant: str, where: SearchFilter, partitions: Collection[int]) -> Clauses:
-    """Return the SQL conditions of a search filter on memories: on kind, metadata and namespace."""
+    """Return the SQL conditions of a search filter on memories: on kind, metadata and namespace.
+
+    The conditions select only current revisions in the given partitions.
+    """
     clauses = Clauses(dialect, "tenant = ?", tenant)
     clauses.among("partition", list(partitions))
     clauses.add("recorded_to IS NULL")

@@ -44,7 +44,11 @@ class VectorTable(Protocol):
     def put(
         self, connection: Any, tenant: str, name: str, chunks: Sequence[tuple[int, int]], vectors: "NDArray[np.float32]"
     ) -> int:
-        """Store the vectors of chunks that are still queued for embedding, and return the number of stored vectors."""
+        """Store the vectors of chunks that are still queued for embedding, and return the number of stored vectors.
+
+        ``name`` is the name of the embedding model. A chunk is a pair of item number and chunk number. ``vectors`` has one
+        row per chunk.
+        """
         ...
 
     def remove(self, connection: Any, tenant: str, partition: int, item: int) -> int:
@@ -56,9 +60,12 @@ class VectorTable(Protocol):
         ...
 
     def use_model(self, connection: Any, tenant: str, name: str) -> int:
-        """Register an embedding model. If it is new, queue every chunk for it. Return the number of chunks left to embed."""
+        """Register the embedding model ``name``, and return the number of chunks left to embed.
+
+        If the model is new, every chunk is queued for it.
+        """
         ...
 
     def drop_model(self, connection: Any, tenant: str, name: str) -> None:
-        """Remove an embedding model, its vectors, and its queue of chunks to embed."""
+        """Remove the embedding model ``name``, its vectors, and its queue of chunks to embed."""
         ...

@@ -35,10 +35,11 @@ class JobWrites:
         kinds: Collection[str] | None = None,
         exclusive: Collection[str] = (),
     ) -> Job | None:
-        """Lease the most urgent job that is due or whose lease has expired. Return None if there is no such job.
+        """Lease the most urgent job that is due or whose lease has expired. Return None if no job can be leased.
 
-        The lease ends at ``until``. With ``kinds``, only jobs of these kinds are leased. A job whose kind is in ``exclusive`` is
-        skipped while a job of the same scope is leased whose kind is in ``exclusive``, too.
+        ``worker`` gets the lease, which ends at ``until``. ``now`` is the current time. With ``kinds``, only jobs of these
+        kinds are leased. In each scope, only one job of the kinds in ``exclusive`` can be leased at a time; the others are
+        skipped meanwhile.
         """
         found = next_job(
             self._connection, self.tenant, now=now, until=until, kinds=kinds, exclusive=exclusive, lock=self._free_row_lock

@@ -31,13 +31,14 @@ def next_job(
     exclusive: Collection[str] = (),
     lock: str = "",
 ) -> Job | None:
-    """Return the most urgent job that is due or whose lease has expired. Return None if there is no such job.
+    """Return the most urgent job that is due or whose lease has expired. Return None if no job can be leased.
 
-    A job whose kind is in ``exclusive`` is skipped while another such job of the same scope is running. ``lock`` is an SQL
-    clause for locking the rows, which is appended to the queries. ``until`` is the end of the new lease.
+    ``now`` is the current time, and ``until`` the end of the new lease. With ``kinds``, only jobs of these kinds are
+    considered. In each scope, only one job of the kinds in ``exclusive`` may run at a time; the others are skipped meanwhile.
+    ``lock`` is an SQL clause for locking the rows, which is appended to the queries.
 
-    After the clock was set back, stored times can lie far in the future. Such a time must not delay a job. So a job is also due
-    if it was created in the future, or if its retry lies more than ``_MAX_DELAY`` ahead. A lease that ends more than
+    After the clock was set back, stored times can lie far in the future. This must not delay a job. So a job is also due if
+    it was created in the future, or if its retry lies more than ``_MAX_DELAY`` ahead. A lease that ends more than
     ``_MAX_LEASE`` ahead counts as expired.
     """
     too_late = max(until, now + _MAX_LEASE)

@@ -32,7 +32,7 @@ def metadata_condition(dialect: SQLDialect, where: Where) -> Part:
 
 
 class _Translation:
-    """Translates one filter and counts its comparisons."""
+    """Translates one metadata filter to SQL. A filter with too many comparisons raises ``InvalidInput``."""
 
     def __init__(self, dialect: SQLDialect) -> None:
         self._dialect = dialect
@@ -66,9 +66,10 @@ class _Translation:
         return self._entry(storable(name), wanted, depth)
 
     def _entry(self, name: str, wanted: object, depth: int) -> Part:
-        """Return the SQL condition on one metadata entry.
+        """Return the SQL condition on the metadata entry ``name``.
 
         ``wanted`` maps operators to values. A list without an operator means ``$in``, and any other value means ``$eq``.
+        ``depth`` is the nesting depth of the filter.
         """
         if isinstance(wanted, Mapping) and any(isinstance(key, str) and key.startswith("$") for key in wanted):
             return _joined([self._comparison(name, key, value, depth) for key, value in wanted.items()], "AND")
@@ -136,10 +137,11 @@ class _Translation:
 
 
 def _at(name: str, dialect: SQLDialect, condition: Callable[[Sequence[str]], Part]) -> Part:
-    """Return the SQL condition that the metadata entry with this name fulfills ``condition``.
+    """Return the SQL condition that the metadata entry ``name`` fulfills ``condition``.
 
-    A name with dots is a path: ``a.b`` means the entry ``b`` of the object ``a``. If a row has an entry that is itself named
-    ``a.b``, that entry is used instead.
+    ``condition`` is a function: it gets the path of an entry and returns the SQL condition on this entry. A name with dots is
+    a path: ``a.b`` means the entry ``b`` of the object ``a``. If a row has an entry that is itself named ``a.b``, that entry
+    is used instead.
     """
     whole = condition([name])
     if "." not in name:

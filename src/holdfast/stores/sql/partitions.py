@@ -91,12 +91,12 @@ def scopes_of(connection: Connection, tenant: str, numbers: Collection[int]) -> 
 
 
 def next_number(connection: Connection, name: str) -> int:
-    """Return the next number of a sequence. Numbers are never reused, even if the row that used one was removed."""
+    """Return the next number of the sequence ``name``. Numbers are never reused, even if the row that used one was removed."""
     return next_numbers(connection, name, 1)[0]
 
 
 def next_numbers(connection: Connection, name: str, count: int) -> Sequence[int]:
-    """Return the next numbers of a sequence, in ascending order. There may be gaps between them."""
+    """Return the next ``count`` numbers of the sequence ``name``, in ascending order. There may be gaps between them."""
     return connection.dialect.next_numbers(connection, name, count)
 
 

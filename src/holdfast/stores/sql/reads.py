@@ -226,7 +226,10 @@ class SQLReads(TraceReads):
         kinds: Collection[str] | None = None,
         exclusive: Collection[str] = (),
     ) -> Job | None:
-        """Return the job that a worker would lease now, or None if there is none."""
+        """Return the job that a worker would lease now, or None if there is none. The job is not leased.
+
+        The arguments have the same meaning as in ``Transaction.lease_job``. By default, ``until`` equals ``now``.
+        """
         return next_job(self.connection, self.tenant, now=now, until=until or now, kinds=kinds, exclusive=exclusive)
 
     @guarded
@@ -255,7 +258,8 @@ class SQLReads(TraceReads):
     def user_records(self, names: Collection[str], *, unexpired_at: datetime) -> list[UserRecord]:
         """Return the number of live memories, the number of sessions and the last activity of each user, ordered by name.
 
-        An unknown user has zero memories and sessions.
+        ``names`` are the users. An unknown user has zero memories and sessions. Memories that have expired by
+        ``unexpired_at`` are not counted.
         """
         sessions = Clauses(self.connection.dialect, "tenant = ?", self.tenant)
         sessions.among("user", names)
@@ -306,7 +310,10 @@ class SQLReads(TraceReads):
 
     @guarded
     def memories_by_app(self, *, unexpired_at: datetime) -> Mapping[str, int]:
-        """Count the live memories per app. Apps without live memories are left out."""
+        """Count the live memories per app. Apps without live memories are left out.
+
+        Memories that have expired by ``unexpired_at`` are not counted.
+        """
         rows = self._rows(
             "SELECT partitions.app, count(*) FROM partitions CROSS JOIN memories ON memories.tenant = partitions.tenant "
             "AND memories.partition = partitions.partition AND memories.recorded_to IS NULL AND memories.status = 'live' "

@@ -156,8 +156,8 @@ class SQLTransaction(SQLReads, JobWrites, TraceWrites):
     def _archive_text(self, item: int, partition: int, successor: Memory) -> None:
         """Move the index entries of an old revision to the archive partition, which ordinary searches do not read.
 
-        ``item`` and ``partition`` are the numbers of the old revision. ``successor`` is the new revision, whose scope selects the
-        archive partition.
+        ``item`` is the item number of the old revision, and ``partition`` the number of its partition. ``successor`` is the
+        new revision, whose scope selects the archive partition.
         """
         archive = partitions.ensure(self._connection, successor.scope, "archive")
         if archive != partition:
@@ -277,7 +277,10 @@ class SQLTransaction(SQLReads, JobWrites, TraceWrites):
         self._replace("settings", "name, value", (name, value))
 
     def remove_memories(self, ids: Collection[str]) -> Mapping[str, int]:
-        """Remove memories with all their revisions, changes, vectors and terms."""
+        """Remove memories with all their revisions, changes, vectors and terms.
+
+        Return the numbers of removed ``memories``, ``revisions`` and ``vectors``.
+        """
         counts = {"memories": 0, "revisions": 0, "vectors": 0}
         for batch in batches(ids):
             where, values = f"tenant = ? AND id IN ({marks(batch)})", (self.tenant, *batch)
@@ -299,7 +302,7 @@ class SQLTransaction(SQLReads, JobWrites, TraceWrites):
         self._connection.execute("DELETE FROM changes WHERE tenant = ? AND memory = ?", values)
 
     def remove_messages(self, ids: Collection[str]) -> Mapping[str, int]:
-        """Remove messages with their vectors, terms and traces.
+        """Remove messages with their vectors, terms and traces. Return the numbers of removed ``messages`` and ``vectors``.
 
         A memory derived from a removed message still lists the message's id as a source.
         """
@@ -315,9 +318,10 @@ class SQLTransaction(SQLReads, JobWrites, TraceWrites):
         return counts
 
     def remove_sessions(self, sessions: Collection[tuple[str, Scope]]) -> Mapping[str, int]:
-        """Remove sessions with their jobs and traces. Return the number of removed sessions and jobs.
+        """Remove sessions with their jobs and traces. Return the numbers of removed ``sessions`` and ``jobs``.
 
-        Jobs that older versions queued name only the id of their session, not its scope. They are removed if the id matches.
+        ``sessions`` are pairs of session id and scope. Jobs that older versions queued name only the id of their session, not
+        its scope. They are removed if the id matches.
         """
         counts = {"sessions": 0, "jobs": 0}
         field = self._connection.dialect.in_payload

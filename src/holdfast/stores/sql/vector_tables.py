@@ -15,14 +15,17 @@ if TYPE_CHECKING:
 
 
 def model_number(connection: Connection, tenant: str, name: str) -> int | None:
-    """Return the id of an embedding model (column ``models.model``), or None if the model is not in use."""
+    """Return the id (column ``models.model``) of the embedding model ``name``, or None if the model is not in use."""
     sql = "SELECT model FROM models WHERE tenant = ? AND name = ?"
     found: int | None = cached_fetch(connection, ("model", tenant, name), lambda: fetch_value(connection, sql, (tenant, name)))
     return found
 
 
 def use_model(connection: Connection, tenant: str, name: str) -> int:
-    """Register an embedding model. If it is new, queue every chunk for it. Return the number of chunks left to embed."""
+    """Register the embedding model ``name``, and return the number of chunks left to embed.
+
+    If the model is new, every chunk is queued for it.
+    """
     number = model_number(connection, tenant, name)
     if number is None:
         number = next_number(connection, "model")
@@ -37,7 +40,7 @@ def use_model(connection: Connection, tenant: str, name: str) -> int:
 
 
 def drop_model(connection: Connection, tenant: str, name: str) -> None:
-    """Remove an embedding model, its vectors, and its queue of chunks to embed."""
+    """Remove the embedding model ``name``, its vectors, and its queue of chunks to embed."""
     number = model_number(connection, tenant, name)
     if number is None:
         return
@@ -72,7 +75,7 @@ def want(connection: Connection, tenant: str, partition: int, chunks: Sequence[t
 
 
 def count_missing(connection: Connection, tenant: str, name: str, partitions: Collection[int]) -> int:
-    """Count the items in these partitions that have a chunk without a vector of the model."""
+    """Count the items in these partitions that have a chunk without a vector of the embedding model ``name``."""
     number = model_number(connection, tenant, name)
     if number is None or not partitions:
         return 0

@@ -154,7 +154,7 @@ class SQLiteConnections:
 
     @contextlib.contextmanager
     def _turn(self) -> Iterator[None]:
-        """Context manager: wait for this tenant's turn to write to the file, then hold the write lock of this process."""
+        """Context manager: wait until this tenant gets the write lock of this process, and hold the lock."""
         self._turns.acquire(self._tenant)
         try:
             with at_full_speed():

@@ -21,7 +21,10 @@ class SQLiteDialect:
     no_limit: int | None = -1
 
     def next_numbers(self, connection: Connection, name: str, count: int) -> Sequence[int]:
-        """Return the next numbers of a sequence. Numbers are never reused, even if the row that used one was removed."""
+        """Return the next ``count`` numbers of the sequence ``name``.
+
+        Numbers are never reused, even if the row that used one was removed.
+        """
         # RETURNING or ON CONFLICT would need one statement, but SQLite opens a savepoint for them, and each savepoint makes
         # the full-text index flush its pending terms as a separate segment. A large batch took five times as long.
         connection.execute("UPDATE sequences SET value = value + ? WHERE name = ?", (count, name))

@@ -42,7 +42,8 @@ def put(
 ) -> int:
     """Store the vectors of chunks that are still queued for embedding, and return the number of stored vectors.
 
-    Chunks that were removed meanwhile are skipped.
+    ``name`` is the name of the embedding model. A chunk is a pair of item number and chunk number. ``vectors`` has one row
+    per chunk. Chunks that were removed meanwhile are skipped.
     """
     model = model_number(connection, tenant, name)
     if model is None or not chunks:

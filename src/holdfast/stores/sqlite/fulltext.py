@@ -140,7 +140,11 @@ def _rank(
     *,
     limit: int,
 ) -> list[Match]:
-    """Score candidates by BM25 and return the best. Term statistics come from the partitions that the reader may see."""
+    """Score candidates by BM25 and return the best ``limit`` items, each with its best chunk.
+
+    ``read`` has a row (item, chunk, partition, terms) for each candidate. ``wanted`` has each query term with the number of
+    chunks that contain it. The score also depends on the number and the average length of all chunks in ``partitions``.
+    """
     if not read:
         return []
     numbers = list(partitions)
@@ -230,8 +234,8 @@ def _add_units(
 ) -> None:
     """Add chunks of items to the index with a few bulk statements.
 
-    A long text or a batch of messages has hundreds of chunks. One statement per chunk would take longer, and other writers wait
-    meanwhile.
+    ``rows`` has one row per chunk: tenant, item, chunk, partition, start, length and terms. A long text or a batch of
+    messages has hundreds of chunks. One statement per chunk would take longer, and other writers wait meanwhile.
     """
     _insert(connection, "units (tenant, item, window, partition, start, length, terms)", rows)
     indexed = [(item * _MAX_CHUNKS + window, _prefixed(partition, terms)) for _, item, window, _, _, _, terms in rows]

@@ -38,17 +38,17 @@ As long as any saved time is left, an erasure may rewrite the file at once, howe
 
 
 def last_begun(connection: Connection) -> int:
-    """Return the number of the last rewrite that has begun."""
+    """Return the number of the last rewrite (VACUUM) of the file that has begun."""
     return _number(connection, _BEGUN)
 
 
 def begin(connection: Connection) -> int:
-    """Record that a rewrite begins, and return its number."""
+    """Record that a rewrite (VACUUM) of the file begins, and return the number of this rewrite."""
     return next_number(connection, _BEGUN)
 
 
 def finish(connection: Connection, number: int) -> None:
-    """Record that the rewrite with this number has finished."""
+    """Record that the rewrite (VACUUM) of the file with this number has finished."""
     connection.execute("INSERT OR IGNORE INTO sequences (name, value) VALUES (?, 0)", (_FINISHED,))
     connection.execute("UPDATE sequences SET value = max(value, ?) WHERE name = ?", (number, _FINISHED))
 

@@ -40,7 +40,11 @@ class SQLiteSearch(SQLReads):
 
     @guarded
     def find_text(self, query: str, where: SearchFilter, *, languages: Sequence[str], limit: int) -> list[Match]:
-        """Rank items by BM25 within the partitions that the reader may see."""
+        """Return the ``limit`` items that match the words of a query best, ranked by BM25.
+
+        Only the partitions that ``where.reader`` may see are searched. ``languages`` are the languages that the query may be
+        in.
+        """
         seen = partitions.visible(self.connection, where.reader, where.spaces)
         chosen = self._allowed(where, seen)
         return fulltext.search(
@@ -57,7 +61,10 @@ class SQLiteSearch(SQLReads):
 
     @guarded
     def find_vectors(self, model: str, query: "NDArray[np.float32]", where: SearchFilter, *, limit: int) -> list[Match]:
-        """Rank items by cosine within the partitions that the reader may see. An item is ranked by its best chunk."""
+        """Return the ``limit`` items nearest to a query vector by cosine, each with its best chunk.
+
+        Only the partitions that ``where.reader`` may see are searched. ``model`` is the name of the embedding model.
+        """
         number = vector_tables.model_number(self.connection, self.tenant, model)
         if number is None:
             return []
@@ -77,9 +84,10 @@ class SQLiteSearch(SQLReads):
         )
 
     def _allowed(self, where: SearchFilter, seen: Mapping[int, Space]) -> AllowedItems | None:
-        """Return the items that match the filter's kinds, metadata and time.
+        """Return the items that a search filter allows, or None if it allows all items.
 
-        Return None if the filter restricts none of these.
+        If the filter selects messages by time, these are the messages in its time ranges. Otherwise, these are the memories
+        that match its kinds, metadata and namespace. ``seen`` maps the partitions to search to their spaces.
         """
         if where.said and "message" in where.spaces:
             return self._messages_in_periods(where, seen)
@@ -91,7 +99,7 @@ class SQLiteSearch(SQLReads):
         return self._allowed_items.get(self.connection, query, lambda: (row[0] for row in self._rows(sql, clauses.values)))
 
     def _messages_in_periods(self, where: SearchFilter, seen: Mapping[int, Space]) -> AllowedItems:
-        """Return the messages from the time ranges of a filter."""
+        """Return the messages in the time ranges of a filter. ``seen`` maps the partitions to search to their spaces."""
         clauses = Clauses(self.connection.dialect, "tenant = ?", self.tenant)
         clauses.among("partition", [number for number, space in seen.items() if space == "message"])
         said_in(clauses, "at", where.said)

@@ -213,7 +213,10 @@ class SQLiteStore(SQLiteSearch):
             return super().count_memories(wanted)
 
     def stats(self) -> Mapping[str, Any]:
-        """Count the stored rows and bytes. The row counts stay cached until the file changes."""
+        """Return the counts of this tenant by name, for ``Stats.of``. The row counts stay cached until the file changes.
+
+        ``bytes`` is the total size of the store's files, including the rows of other tenants.
+        """
         with self.snapshot():
             rows = self.guard(
                 lambda: cached_fetch(self.connection, ("stats", self.tenant), lambda: counts.stats(self.connection, self.tenant))

@@ -148,9 +148,10 @@ class WordCache:
     def _current(
         self, connection: FileConnection, tenant: str, number: int, state: PartitionState, start: _SearchStart
     ) -> PartitionTerms | None:
-        """Return the up-to-date words of a partition, or None if it is too large to be loaded now.
+        """Return the up-to-date words of a partition, or None if the partition is too large to be loaded now.
 
-        If only additions were made since the words were cached, and they are small, only the new chunks are read.
+        ``number`` is the number of the partition, and ``state`` has its current counts. If only additions were made since the
+        words were cached, and the additions are small, only the new chunks are read.
         """
         with self._lock:
             words = self._words.get(number)

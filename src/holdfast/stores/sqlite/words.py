@@ -182,7 +182,10 @@ def _best_chunks(found: Iterable[FoundChunk]) -> list[FoundChunk]:
 
 
 def _score_rows(words: Mapping[int, PartitionTerms], terms: Sequence[WeightedTerms], average: float) -> Iterator[FoundChunk]:
-    """Yield every chunk that contains a query term, with its score. The scores are computed in plain Python."""
+    """Yield every chunk that contains a query term, with its score. The scores are computed in plain Python.
+
+    ``average`` is the average number of terms in a chunk.
+    """
     scores: dict[tuple[int, int], float] = {}
     for share, held in terms:
         for number, postings in held:
@@ -209,7 +212,9 @@ def _score_arrays(
 ) -> list[FoundChunk]:
     """Return the best chunk of each of the best items. The scores are computed with numpy.
 
-    At least ``limit`` items are returned, or all items that contain a term if there are fewer.
+    At least ``limit`` items are returned, or all items that contain a term if there are fewer. Only items in ``allowed`` are
+    returned, or all items if it is None. Items in ``excluded`` are left out. ``average`` is the average number of terms in a
+    chunk.
     """
     found: dict[int, tuple[NDArray[np.intp], NDArray[np.float64]]] = {}
     gone = np.sort(np.fromiter(excluded, dtype=np.int64, count=len(excluded)))
@@ -260,7 +265,11 @@ def _counted(postings: Sequence[Postings]) -> "tuple[NDArray[np.uint32], NDArray
 def _at_least(
     number: int, words: PartitionTerms, rows: "NDArray[np.intp]", scores: "NDArray[np.float64]", min_score: float
 ) -> Iterator[FoundChunk]:
-    """Yield the chunks of a partition that score at least ``min_score``."""
+    """Yield the chunks of a partition that score at least ``min_score``.
+
+    ``number`` is the number of the partition, and ``words`` its index. ``rows`` are the positions of chunks in this index,
+    and ``scores`` the scores of these chunks.
+    """
     enough = scores >= min_score
     for row, score in zip(rows[enough].tolist(), scores[enough].tolist(), strict=True):
         yield -score, -words.items[row], words.chunks[row], number

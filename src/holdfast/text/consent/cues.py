@@ -102,13 +102,13 @@ def is_of_a_text(folded: str) -> bool:
 
 
 def shows_in_part(text: str, chance: Callable[[str], float], *, least: float = _MIN_IN_PART) -> bool:
-    """Return True if at least one part of a message contains the wish that was found in the whole message.
+    """Return True if at least one part of a message contains a certain wish. The whole message seems to contain the wish.
 
-    Parts are separated by punctuation. ``chance`` returns the probability that a text contains the wish. A part contains the wish
-    if its probability is at least ``least``. If the message has only one part, the result is always True.
+    Parts are separated by punctuation. ``chance`` returns the probability that a text contains the wish. A part contains the
+    wish if its probability is at least ``least``. If the message has only one part, the result is always True.
 
-    In "don't save this, I'm pregnant", the first part contains the wish. In "don't save the file yet, I live in Porto", no part
-    does, so the wish was found in the whole message by mistake.
+    In "don't save this, I'm pregnant", the first part contains the wish. In "don't save the file yet, I live in Porto", no
+    part does, so the message contains no wish.
     """
     parts = [part for part in _PAUSE.split(text) if len(part.split()) > 1]
     return len(parts) <= 1 or any(chance(part) >= least for part in parts)

@@ -299,7 +299,10 @@ class _Parser:
         return True
 
     def _drop_to(self, position: int) -> bool:
-        """Drop a string without closing quote, and its key. Continue at ``position``, where the JSON after the string begins."""
+        """Drop a string without closing quote, and its key. Continue parsing at ``position``, where the JSON after it begins.
+
+        Always return True, so that :meth:`_step` continues.
+        """
         self.stack[-1].key = None
         self.whole = False
         self.at = position

@@ -20,7 +20,7 @@ class Redactor:
         return tuple(self._found)
 
     def text(self, field: str, value: str, *, label: str | None = None) -> str:
-        """Return a text without secrets.
+        """Return a text without secrets. ``field`` is the field that contains the text; it is recorded with each secret.
 
         ``label`` is the text before the value: after the label "password", the value "sunshine" is a secret.
         """
@@ -31,11 +31,17 @@ class Redactor:
         return self._replaced(field, alone.text, alone.found)
 
     def name(self, field: str, value: str | None) -> str | None:
-        """Return a name without secrets. If ``value`` is None, return None."""
+        """Return a name without secrets. If ``value`` is None, return None.
+
+        ``field`` is the field that contains the name. It is recorded with each secret.
+        """
         return None if value is None else self.text(field, value)
 
     def indexed(self, texts: tuple[str, ...] | None, *, label: str | None) -> tuple[str, ...] | None:
-        """Return the texts to index without secrets. If ``texts`` is None, return None."""
+        """Return the texts to index without secrets. If ``texts`` is None, return None.
+
+        ``label`` is the text before each of the texts, as in :meth:`text`.
+        """
         return None if texts is None else tuple(self.text("index", text, label=label) for text in texts)
 
     def metadata(self, metadata: Mapping[str, Any], *, within: str = "metadata") -> dict[str, Any]:
@@ -66,10 +72,10 @@ class Redactor:
 
 
 def redact_put(put: Put, known: Memory | None = None) -> tuple[Put, tuple[Redaction, ...]]:
-    """Replace the secrets in the fields of a change. Return the new change, and the list of replaced secrets.
+    """Replace the secrets in the fields of a ``Put``. Return the new ``Put``, and the replaced secrets.
 
-    ``known`` is the stored memory that the change revises, or None. Fields that have the same value in ``known`` stay unchanged,
-    because the user may have stored a secret there on purpose.
+    ``known`` is the stored memory that the ``Put`` revises, or None. Fields that have the same value in ``known`` stay
+    unchanged, because the user may have stored a secret there on purpose.
     """
     redactor = Redactor()
     key = put.key if known and known.key == put.key else redactor.name("key", put.key)

@@ -168,8 +168,8 @@ def labelled(text: str) -> Iterator[Span]:
 def _after(text: str, lowered: str, pattern: re.Pattern[str], *stems: str) -> Iterator[re.Match[str]]:
     """Yield the matches of a pattern that begin with one of the ``stems``, such as "passw".
 
-    A stem counts only at the start of a word or in a name such as ``PGPASSWORD``. The stems are plain strings. They are
-    searched first, because applying the pattern to a whole long text would be slow.
+    ``lowered`` is the text in lower case. A stem counts only at the start of a word or in a name such as ``PGPASSWORD``. The
+    stems are plain strings. They are searched first, because applying the pattern to a whole long text would be slow.
     """
     for stem in stems:
         at = lowered.find(stem)
