@@ -156,12 +156,12 @@ def _closed(opened: list[_Tag], tag: _Tag, last_closing: Mapping[tuple[str, str 
 
 
 def _begins_line(text: str, at: int) -> bool:
-    """Return True if only spaces precede the position on its line. A tag in the middle of a line is text, not markup."""
+    """Return True if only spaces precede the position ``at`` on its line. A tag in the middle of a line is text, not markup."""
     return not text[max(0, at - 200) : at].rpartition("\n")[2].strip()
 
 
 def _ends_line(text: str, at: int) -> bool:
-    """Return True if only spaces follow the position on its line. A tag in the middle of a line is text, not markup."""
+    """Return True if only spaces follow the position ``at`` on its line. A tag in the middle of a line is text, not markup."""
     return not text[at : at + 200].partition("\n")[0].strip()
 
 

@@ -136,7 +136,10 @@ def _forgetting(text: str, ruled: RuledWish | None) -> ReadWish:
 
 
 def _tells(part: str, *, before: str, reader: SentenceReader | None) -> bool:
-    """Return True if a part of a message says something besides the wish to stay off the record."""
+    """Return True if a part of a message says something besides the wish to stay off the record.
+
+    ``before`` is the previous turn. Without a reader, the result is True.
+    """
     if reader is None:
         return True
     reading = reader.read(part, before=before)
@@ -157,7 +160,7 @@ def _chosen(ruled: RuledWish | None, sure: WishName | None) -> WishName | None:
 
 
 def _possible(text: str, before: str) -> dict[WishName, float]:
-    """Return the wishes that a message may contain, judged by its words and its form.
+    """Return the wishes that a message can contain, judged by its words and its form. ``before`` is the previous turn.
 
     Each wish is mapped to the minimum probability that the sentence reader must give it. The mapping is empty for most
     messages, so that the reader need not be called.
@@ -171,10 +174,10 @@ def _possible(text: str, before: str) -> dict[WishName, float]:
 
 
 def _certain(text: str, before: str, reader: SentenceReader, possible: Mapping[WishName, float]) -> tuple[WishName | None, float]:
-    """Return the wish that the sentence reader is sure of, or None, and the probability that the message contains no wish.
+    """Return two values: the wish that the sentence reader is sure of, or None, and the probability that there is no wish.
 
-    ``possible`` contains the only wishes to consider, each with the minimum probability that the reader must give it.
-    If a wish is returned, the second value is 0.
+    ``before`` is the previous turn. ``possible`` contains the only wishes to consider, each with the minimum probability that
+    the reader must give it. If a wish is returned, the second value is 0.
     """
     whole = text[:_MAX_CHARACTERS]
     sentences = split_sentences(whole)[:_MAX_SENTENCES]
@@ -222,7 +225,10 @@ def _wishes(reader: SentenceReader, text: str, before: str) -> Mapping[Wish, flo
 
 
 def lifts_off_record(text: str, *, before: str = "", reader: SentenceReader | None = None) -> bool:
-    """Return True if a message ends an off-the-record wish, so that the following messages are kept again."""
+    """Return True if a message ends an off-the-record wish, so that the following messages are kept again.
+
+    ``before`` is the previous turn.
+    """
     if resumes(text):
         return True
     return reader is not None and _wishes(reader, text[:_MAX_CHARACTERS], before)["resume"] >= _MIN_RESUME

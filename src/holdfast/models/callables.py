@@ -159,5 +159,8 @@ class _Loop:
 
 
 def _message(turn: Turn) -> dict[str, str]:
-    """Convert a turn to a message. Tool results become user messages, because a function does not support tools."""
+    """Convert a turn to a message with the keys ``role`` and ``content``.
+
+    Tool results become user messages, because a function does not support tools.
+    """
     return {"role": "user" if turn.role == "tool" else turn.role, "content": turn.text}

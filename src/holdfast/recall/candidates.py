@@ -147,10 +147,10 @@ def _collect(found: dict[int, Found], arm: str, matches: Sequence[Match]) -> Non
 def _add_period_messages(
     store: Store, vector: QueryVector, question: RecallQuery, where: SearchFilter, found: dict[int, Found]
 ) -> None:
-    """Add messages from the periods of time that the question names.
+    """Add messages from the periods of time that the question names to ``found``. ``where`` restricts the search to the periods.
 
-    If the question names only a period, the newest messages of the period are added. Otherwise, the messages that match
-    the question best are added.
+    If the question names only a period, the newest messages of the period are added. Otherwise, the messages that match the
+    question best are added.
     """
     if any(period.alone for period in question.periods):
         wanted = MessageFilter(reader=question.reader, said=where.said, newest=_MAX_PERIOD_MESSAGES)
@@ -166,7 +166,7 @@ def _add_period_messages(
 
 
 def _add_pinned_and_recent(store: Store, question: RecallQuery, found: dict[int, Found]) -> None:
-    """Add pinned memories. If the query is empty, also add the newest memories."""
+    """Add pinned memories to ``found``. If the query is empty, also add the newest memories."""
     if question.as_of is not None or question.spaces == ("message",):
         return
     for arm, pinned in (("pinned", True), ("recent", None)):
@@ -200,7 +200,7 @@ def find_matching_chunks(store: Store, question: RecallQuery) -> list[tuple[int,
 
 
 def _places(store: Store, found: dict[int, Found]) -> dict[int, MessagePlace]:
-    """Return the session, role, speaker and time of each message among the candidates."""
+    """Return the place (session, role, speaker and time) of each message among the candidates, by item number."""
     messages = [item for item, entry in found.items() if entry.space == "message"]
     rows = store.places(messages) if messages else []
     return {place.seq: place for place in rows}

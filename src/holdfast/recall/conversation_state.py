@@ -52,6 +52,6 @@ def topic_found_since(session: SessionRecord, seq: int) -> str | None:
 
 
 def with_state(session: SessionRecord, **changes: Any) -> SessionRecord:
-    """Return the session with some entries of its state changed. An entry whose new value is None is removed."""
+    """Return the session with changed metadata: each argument is the new value of an entry. The value None removes the entry."""
     merged = {**session.metadata, **changes}
     return replace(session, metadata={name: value for name, value in merged.items() if value is not None})

@@ -67,10 +67,10 @@ def visible_kinds(preset: Preset) -> list[str] | None:
 
 
 def with_key(reads: Reads, preset: Preset, wanted: MemoryFilter, key: str | None) -> MemoryFilter:
-    """Return a filter that selects only memories with this key.
+    """Return the filter ``wanted``, restricted to memories with this key. If ``key`` is None, return ``wanted`` unchanged.
 
-    Case, accents and separators are ignored. In a preset that normalizes keys, synonyms also match: ``empleo`` also
-    finds ``trabajo``. The keys of plain kinds are exact.
+    Case, accents and separators are ignored. In a preset that normalizes keys, synonyms also match: ``empleo`` also finds
+    ``trabajo``. The keys of plain kinds must match exactly.
     """
     if key is None:
         return wanted

@@ -25,7 +25,7 @@ def words_only(problem: str) -> str:
 
 
 def not_embedded_yet(count: int) -> str:
-    """Return the notice that some items have no vectors yet. They were found by words only."""
+    """Return the notice that ``count`` items have no vectors yet and can only be found by words."""
     items = "1 item is" if count == 1 else "{n:,} items are"
     return translatable("notice.not_embedded", f"{items} not searchable by meaning yet.", n=count)
 

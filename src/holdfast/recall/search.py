@@ -164,7 +164,11 @@ def _ranked_hits(store: Store, embedding: Embedding, vector: QueryVector, questi
 def _background(
     question: RecallQuery, found: dict[int, Found], places: dict[int, MessagePlace], strengths: dict[int, float], personal: float
 ) -> Background:
-    """Return the background (the baseline for hits) of all candidates. Gains from named periods of time are not included."""
+    """Return the background of all candidates: the baseline with which hits are compared.
+
+    Gains from named periods of time are not included. ``personal`` is the logit of the probability that the query is about
+    the person's life.
+    """
     if question.is_empty:  # the newest items are listed; none has to stand out
         return Background.of(())
     values = [
@@ -260,7 +264,10 @@ def _says_more(candidate: _Ranked, derived: Mapping[str, float], shown: Abstract
 
 
 def _strengths(embedding: Embedding, question: RecallQuery, found: dict[int, Found]) -> dict[int, float]:
-    """Return the strength of each item from its cosine and word match."""
+    """Return the strength of each found item, by item number. It is computed from the item's cosine and word match.
+
+    If the query is empty, all strengths are 0.
+    """
     if question.is_empty:
         return dict.fromkeys(found, 0.0)
     embedder = embedding.embedder()
@@ -277,7 +284,7 @@ def _strengths(embedding: Embedding, question: RecallQuery, found: dict[int, Fou
 def _final_strength(
     owner: Memory | Message, question: RecallQuery, strengths: dict[int, float], found: Mapping[int, Found]
 ) -> tuple[float, datetime]:
-    """Return the strength of a row after all adjustments, and the row's time.
+    """Return two values: the strength of a memory or message after all adjustments, and its time.
 
     Recency, importance and pinning add small amounts, which only matter between items of about equal strength. A memory also
     gains strength if its time is in a period that the question names. The strength of a message already contains this gain.
@@ -343,7 +350,7 @@ def _importance_bonus(memory: Memory) -> float:
 
 
 def _hit(candidate: _Ranked, found: dict[int, Found], background: Background, margin: float) -> Hit:
-    """Return the hit for a row, with its reasons."""
+    """Return the hit for a candidate, with its score and its reasons."""
     owner = candidate.owner
     memory, message = (owner, None) if isinstance(owner, Memory) else (None, owner)
     entry = found[_item(owner)]

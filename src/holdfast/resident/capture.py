@@ -89,7 +89,10 @@ class Capture:
 
 
 def _message(said: Said) -> NewMessage:
-    """Return the message to store. It contains only the text: tool calls and tool results can contain whole files."""
+    """Return a message of a coding agent in the form to store: with its text, but without tool calls and tool results.
+
+    Tool calls and tool results can contain whole files.
+    """
     return {"role": said.role, "text": fitting(said.text), "at": said.at, "id": said.id}
 
 

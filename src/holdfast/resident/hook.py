@@ -51,7 +51,10 @@ def run(arguments: Arguments) -> None:
 
 
 def exchange(arguments: Arguments, payload: dict[str, Any]) -> dict[str, Any] | None:
-    """Send the event and return the answer. Return None if no answer comes in time."""
+    """Send an event to the resident process and return the answer. Return None if no answer comes in time.
+
+    ``payload`` is the data that the coding agent sent to the hook.
+    """
     event = arguments.positional[0]
     request = {
         "op": "hook",

@@ -115,7 +115,7 @@ class Resident:
         self._last_used = time.monotonic()
 
     def run(self, requests: list[dict[str, Any]]) -> None:
-        """Listen until the process is idle or told to stop."""
+        """Carry out ``requests``, then listen for clients until the process is idle or told to stop."""
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: self._stop.set())
         server, secret = listen(self._endpoint)  # before the store is open, so that clients can connect and wait

@@ -145,9 +145,9 @@ def _subject(clause: str, words: SlotPhrases) -> tuple[str | None, str] | None:
 
 
 def _inherited_subject(clause: str, before: str | None, words: SlotPhrases) -> str | None:
-    """Return the subject of a clause that does not name its subject.
+    """Return the subject of a clause that does not name its subject. ``before`` is the subject of the previous clause, or None.
 
-    If the clause begins with "my", the subject is the user. Otherwise it is the subject of the previous clause.
+    If the clause begins with a word such as "my", the subject is the user. Otherwise the subject is ``before``.
     """
     owned = re.match(words.clauses["my"].pattern + r"\b", clause, re.IGNORECASE)
     return USER if owned or words.clauses["first"].match(clause) else before

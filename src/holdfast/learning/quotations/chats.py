@@ -72,7 +72,7 @@ def _is_header(line: str, below: str) -> bool:
 
 
 def _dialogues(lines: list[str]) -> Iterator[tuple[int, int]]:
-    """Yield the line ranges in which two speakers take turns: "her: ...", "me: ...", "her: ..."."""
+    """Yield the line ranges in which two speakers alternate: "her: ...", "me: ...", "her: ..."."""
     run: list[tuple[int, str]] = []
     for at, line in enumerate([*lines, ""]):
         found = _SPEAKER.match(line)

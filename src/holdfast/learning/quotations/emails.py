@@ -41,7 +41,7 @@ def emails(lines: list[str]) -> Iterator[tuple[int, int]]:
 def _is_introduced(line: str, following: list[str]) -> bool:
     """Return True if a line introduces a quoted or forwarded e-mail, such as "On Tuesday Bob wrote:".
 
-    The introduction may continue on the following line.
+    The introduction can continue on the next line. ``following`` contains the lines after ``line``.
     """
     if _FORWARDED.match(line):
         return True
@@ -50,9 +50,9 @@ def _is_introduced(line: str, following: list[str]) -> bool:
 
 
 def _is_sent(at: int, lines: list[str]) -> bool:
-    """Return True if a line contains a sender's address and at least two lines of text follow.
+    """Return True if the line at position ``at`` contains a sender's address, and at least two lines of text follow.
 
-    An address in the last lines is the user's own signature.
+    An address in the last lines does not count, because it is the user's own signature.
     """
     return "@" in lines[at] and bool(_ADDRESS.match(lines[at])) and sum(bool(line.strip()) for line in lines[at + 1 :]) > 1
 
@@ -69,5 +69,8 @@ def _is_headed(lines: list[str]) -> bool:
 
 
 def _is_envelope(headers: list[str], rest: list[str]) -> bool:
-    """Return True if lines such as "From: ..." and "To: ..." are e-mail headers, and not the start and end of a journey."""
+    """Return True if lines such as "From: ..." and "To: ..." are e-mail headers, and not the start and end of a journey.
+
+    ``headers`` are the lines in question, and ``rest`` are the lines below them.
+    """
     return any(map(_MAIL_HEADER.match, headers)) or "@" in "".join(headers) or (bool(rest) and not rest[0].strip())

@@ -27,6 +27,6 @@ def without_quotations(text: str) -> str:
 
 
 def _quotations(lines: list[str]) -> Iterator[tuple[int, int]]:
-    """Yield the line ranges of all quotations. They may overlap."""
+    """Yield the line ranges of all quotations. The ranges can overlap."""
     for form in (emails, announced_texts, letters, chats, machine_text):
         yield from form(lines)

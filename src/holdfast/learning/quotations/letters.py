@@ -51,7 +51,10 @@ def _is_greeting(at: int, line: str, lines: list[str]) -> bool:
 
 
 def _signature(lines: list[str], start: int) -> int | None:
-    """Return the position after the names below a letter's closing, as a line number. Return None if there is no closing."""
+    """Return the number of the line after a letter's signature: its closing, and the names below the closing.
+
+    The letter begins at the line number ``start``. Return None if the letter has no signature.
+    """
     for end in range(start + 2, min(start + _MAX_LINES, len(lines))):
         if not _CLOSING.match(lines[end]):
             continue

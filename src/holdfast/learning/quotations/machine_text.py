@@ -100,13 +100,19 @@ def _weight(line: str) -> int:
 
 
 def _apart(lines: list[str], last: int, following: int) -> bool:
-    """Return True if two lines do not belong together: at least two lines are between them, and one of these is blank."""
+    """Return True if two lines, given by their line numbers, do not belong together.
+
+    They do not belong together if at least two lines are between them and one of these is blank.
+    """
     between = lines[last + 1 : following]
     return any(not line.strip() for line in between) and len(between) > 1
 
 
 def _configuration(lines: list[str], start: int, end: int) -> Iterator[tuple[int, int]]:
-    """Yield the line range of a configuration file in a paragraph: a section header and at least two settings."""
+    """Yield the line range of a configuration file in the paragraph from line ``start`` to line ``end``, if there is one.
+
+    A configuration file is a section header and at least two settings.
+    """
     first = next((at for at in range(start, end) if _SECTION.match(lines[at])), None)
     if first is None:
         return

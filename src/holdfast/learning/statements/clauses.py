@@ -122,7 +122,10 @@ def _mask_quote(match: re.Match[str]) -> str:
 
 
 def clauses(sentence: str, folded: str, book: Rulebook) -> Iterator[StatementClause]:
-    """Yield the clauses of a sentence that state something. Questions and commands are dropped."""
+    """Yield the clauses of a sentence that state something. Questions and commands are dropped.
+
+    ``folded`` is the sentence in lower case and without accents.
+    """
     is_question = sentence.rstrip(_EDGES + ")").endswith("?")
     cuts = _clause_boundaries(folded, book, is_question=is_question)
     spans = zip([0, *(after for _, after in cuts)], [*(before for before, _ in cuts), len(sentence)], strict=True)
@@ -144,7 +147,11 @@ def clauses(sentence: str, folded: str, book: Rulebook) -> Iterator[StatementCla
 
 
 def _states_something(parts: list[tuple[str, str]], spoken: list[StatementClause | None], book: Rulebook) -> bool:
-    """Return True if a sentence with a question mark also states something, as in "I'm vegan, anything for me?"."""
+    """Return True if a sentence with a question mark also states something, as in "I'm vegan, anything for me?".
+
+    ``parts`` are the parts of the sentence, each as written and in lower case without accents. ``spoken`` has one entry per
+    part: the clause that the part states, or None for a question or command.
+    """
     if len(parts) == 1:
         clause = spoken[0]
         return clause is not None and (clause.asked or _is_announced(parts[0][1], clause.folded))
@@ -157,7 +164,10 @@ def _states_something(parts: list[tuple[str, str]], spoken: list[StatementClause
 
 
 def _is_announced(folded: str, stated: str) -> bool:
-    """Return True if a question only introduces the statement in it: "did I mention that I'm vegan?"."""
+    """Return True if a question only introduces the statement in it: "did I mention that I'm vegan?".
+
+    ``folded`` is the question, and ``stated`` is the statement at its end. Both are in lower case and without accents.
+    """
     lead = folded[: len(folded) - len(stated)]
     return bool(re.match(r"(?:\W|and |y |por cierto|by the way)*(?:did i|have i|te (?:dije|conte)|ya te)", lead))
 
@@ -165,7 +175,8 @@ def _is_announced(folded: str, stated: str) -> bool:
 def _stated(text: str, folded: str, book: Rulebook, *, is_question: bool) -> StatementClause | None:
     """Return a part of a sentence as a clause, without introductory words.
 
-    Return None if the part is a question, a command or a quote, or if it is too short.
+    ``text`` is the part as written, and ``folded`` is the part in lower case without accents. ``is_question`` is True if the
+    sentence ends with a question mark. Return None if the part is a question, a command or a quote, or if it is too short.
     """
     if book.asked_after.match(folded):
         return None
@@ -200,7 +211,8 @@ def _asks(folded: str, book: Rulebook, *, is_question: bool) -> bool:
 def _clause_boundaries(folded: str, book: Rulebook, *, is_question: bool) -> list[tuple[int, int]]:
     """Return the spans of the separators between the clauses of a sentence. A separator is text such as ", and ".
 
-    The clauses can be statements, questions and commands.
+    The clauses can be statements, questions and commands. ``folded`` is the sentence in lower case and without accents.
+    ``is_question`` is True if the sentence ends with a question mark.
     """
     cuts: list[tuple[int, int]] = []
     is_request = _asks_to_remember(folded, book)
@@ -233,7 +245,8 @@ def _clause_boundaries(folded: str, book: Rulebook, *, is_question: bool) -> lis
 def _last_pause(folded: str, book: Rulebook) -> list[tuple[int, int]]:
     """Return the span of the separator between a statement and a question: the comma in "I'm vegan, anything for me?".
 
-    The result is a list with one span, or an empty list if there is no such separator.
+    The result is a list with one span. It is empty if the sentence is not a statement and a question. ``folded`` is the
+    sentence in lower case and without accents.
     """
     pauses = [boundary for boundary in _BOUNDARY.finditer(folded) if _PAUSE.search(boundary[0])]
     if not pauses or _asks(folded, book, is_question=True):

@@ -383,7 +383,8 @@ def _is_kept(each: Candidate) -> bool:
 def _names_only_value(each: Candidate, folded: str) -> bool:
     """Return True if a candidate is a correction that names only a value, such as "June 14th, not the 7th".
 
-    Such a correction is not kept. Its value replaces the value in an earlier statement.
+    A correction of this type is not kept. Its value replaces the value in an earlier statement. ``folded`` is the text of the
+    candidate in lower case and without accents.
     """
     return each.corrects and bool(rejected_value(each.own)) and not _VERB.search(folded)
 

@@ -59,7 +59,7 @@ _MAX_FRAGMENT_WORDS = 9
 def correction_in(sentence: str, folded: str) -> str | None:
     """Return the part of a correction that names the new value: "on Tuesday, not Monday" for "sorry, on Tuesday, not Monday".
 
-    Return None if the sentence is not a correction.
+    ``folded`` is the sentence in lower case and without accents. Return None if the sentence is not a correction.
     """
     opened = _OPENING.match(folded) or _BARE_OPENING.match(folded)
     if opened is None or folded.endswith("?"):
@@ -69,7 +69,10 @@ def correction_in(sentence: str, folded: str) -> str | None:
 
 
 def admits_mistake(folded: str) -> bool:
-    """Return True if a message begins by admitting a mistake. The message's statements then replace earlier statements."""
+    """Return True if a message begins by admitting a mistake. The message's statements then replace earlier statements.
+
+    ``folded`` is the message in lower case and without accents.
+    """
     return _ADMISSION.match(folded) is not None
 
 

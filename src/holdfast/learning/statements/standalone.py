@@ -88,7 +88,7 @@ def names_no_object(folded: str, language: str | None) -> bool:
 
 
 def is_english(folded: str, language: str | None) -> bool:
-    """Return True if a text is English. If its language is unknown, it must contain an English function word."""
+    """Return True if a text is English. If ``language`` is None, the text is English if it contains an English function word."""
     return language == "en" or (language is None and _ENGLISH.search(folded) is not None)
 
 
@@ -114,8 +114,8 @@ def without_subordinator(text: str) -> str:
 def points_nowhere(text: str, folded: str) -> bool:
     """Return True if a pronoun in an English statement refers to something that the statement does not name.
 
-    Only the first clause is checked. A pronoun in a later clause refers to an earlier clause ("I hate cilantro, it
-    tastes like soap").
+    Only the first clause is checked. A pronoun in a later clause refers to an earlier clause ("I hate cilantro, it tastes
+    like soap"). ``folded`` is the statement in lower case and without accents.
     """
     first = _CLAUSE.search(folded, _MIN_CLAUSE_CHARACTERS)
     for found in _BACK.finditer(folded, 0, first.start() if first else len(folded)):

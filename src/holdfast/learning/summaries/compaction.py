@@ -226,7 +226,7 @@ def _prompt_line(memory: Memory) -> str:
 
 
 def _read(data: Mapping[str, Any], working: _MemorySet) -> Decision | str:
-    """Return the model's decision, or the reason it is invalid."""
+    """Convert a model's answer (``data``) to a decision. If the decision is invalid, return the reason as a text."""
     action, number, reason = data.get("action"), data.get("target"), one_line(str(data.get("reason") or ""))[:200]
     if isinstance(number, bool) or not isinstance(number, int) or not 1 <= number <= len(working.memories):
         return f"it names memory {number!r}, which was not in the prompt"
@@ -254,7 +254,7 @@ def _bad_pair(target: Memory, newest: Memory) -> str | None:
 
 
 def _bad_text(target: Memory, text: str, working: _MemorySet) -> str | None:
-    """Return the reason why a merged text is invalid, or None if it is valid."""
+    """Return the reason why ``text`` is not a valid merger of ``target`` and the newest memory. Return None if it is valid."""
     newest = working.newest
     if not text:
         return "the merged text is empty"
@@ -289,10 +289,10 @@ def _decide_by_rules(working: _MemorySet) -> Decision:
 
 
 def _merge_of(memory: Memory, working: _MemorySet, similarity: NDArray[np.float64]) -> Decision | None:
-    """Return the decision to merge the summary of a conversation with another summary of a conversation.
+    """Return the decision to merge ``memory``, the summary of a conversation, with the summary of another conversation.
 
-    The other summary is the most similar summary for which the merged text is not too long. Return None if there is no
-    such summary, or if ``memory`` is not the summary of a conversation.
+    The other summary is the most similar one for which the merged text is not too long. Return None if there is none, or if
+    ``memory`` is not the summary of a conversation.
     """
     if "conversation" not in memory.metadata:  # not the summary of a conversation
         return None
@@ -332,7 +332,10 @@ def _merge_into(target: Memory, other: Memory, text: str) -> Memory:
 
 
 def _changes(before: Sequence[Memory], working: _MemorySet, decisions: Sequence[Decision]) -> tuple[Change, ...]:
-    """Return the store changes for the decisions. Retirements come first, so that two live memories never have the same text."""
+    """Return the store changes for the decisions. ``before`` are the memories before the decisions.
+
+    Retirements come first, so that two live memories never have the same text.
+    """
     retired = [
         Retire(id=decision.target, status=DROPPED, reason=decision.reason)
         if decision.action == "delete"

@@ -161,7 +161,7 @@ def _truncate(messages: Iterable[Message]) -> list[Message]:
 
 
 def wanted_details(messages: Sequence[Message]) -> dict[str, Detail]:
-    """Return the details (names, numbers, dates) in messages, most important first.
+    """Return the details (names, numbers, dates) in messages, most important first. The keys are the normalized details.
 
     Details from users come first, then the most frequent details. Bare numbers come last.
     """

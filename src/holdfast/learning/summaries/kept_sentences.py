@@ -127,9 +127,9 @@ def _chosen(kept: Sequence[_Kept], room: int) -> list[_Kept]:
 
 
 def _requests(messages: Sequence[Message], reader: SentenceReader) -> list[Message]:
-    """Return the user's requests that contain a name, number or date, each followed by the assistant's answer.
+    """Return the user's requests that contain a name, number or date, each followed by the assistant's answer, if there is one.
 
-    They are used for the paragraph if no other sentence is worth keeping.
+    The requests are used for the paragraph of a conversation in which no other sentence is worth keeping.
     """
     kept: list[Message] = []
     before = ""

@@ -221,8 +221,8 @@ class _Meanings:
 def _detect_by_rules(message: str, topics: Sequence[KnownTopic], known: _Meanings) -> str | None:
     """Return the topic with the best score, computed from name, terms and meaning. Return None if no topic is clearly best.
 
-    If vectors are available, a topic must also be similar to the message in meaning. Common words alone are not enough,
-    because single words occur in conversations about anything.
+    ``known`` contains the vectors for the comparison by meaning. If vectors are available, a topic must also be similar to
+    the message in meaning. Common words alone are not enough, because single words occur in conversations about anything.
     """
     text = message[-_MAX_MESSAGE_CHARACTERS:]
     terms, all_terms = naming_terms(text), content_terms(text)

@@ -154,7 +154,11 @@ def _without_prefix(topic: str, name: str) -> str:
 
 
 def _by_similarity(topic: str, texts: Sequence[str], rows: RowVectors | None) -> dict[int, str]:
-    """Cluster similar lines. Return the subtopic of each line: a word that distinguishes its cluster from the others."""
+    """Cluster similar lines. Return a mapping from the position of a line to the name of its subtopic.
+
+    The name is a word that distinguishes the cluster of the line from the other clusters. Outliers are left out. ``topic`` is
+    the name of the page, and ``rows`` are the vectors of the lines.
+    """
     labels = groups(term_vectors(texts) if rows is None else with_words(rows, texts))
     places: dict[int, str] = {}
     for label in range(int(labels.max(initial=UNPLACED)) + 1):
@@ -166,9 +170,9 @@ def _by_similarity(topic: str, texts: Sequence[str], rows: RowVectors | None) ->
 
 
 def _by_age(memories: Sequence[Memory], max_lines: int) -> dict[int, str]:
-    """Return a part name for each line of a page, by age: ``part-1`` for the oldest lines, and so on.
+    """Divide the lines of a page into parts by age. Return a mapping from the position of a line to the name of its part.
 
-    Each part has half of ``max_lines`` lines. The last part can have fewer.
+    ``part-1`` has the oldest lines, and so on. Each part has half of ``max_lines`` lines. The last part can have fewer.
     """
     oldest_first = sorted(range(len(memories)), key=lambda place: (memories[place].valid_from, memories[place].item))
     size = max(1, max_lines // 2)

@@ -78,7 +78,7 @@ def _recorded(record: Path) -> str | None:
 
 
 def _write(record: Path, stamp: str) -> None:
-    """Write the file ``record`` atomically. It records that a weights file has passed the check.
+    """Write ``stamp`` to the file ``record`` atomically. The file shows that a weights file has passed the check.
 
     In a read-only folder, no record is written, and the next process hashes the weights file again.
     """

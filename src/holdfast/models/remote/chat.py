@@ -166,7 +166,11 @@ class RemoteChat:
         return _reply(reply, budget)
 
     def _after(self, fault: Fault, request: Mapping[str, Any], budget: CallBudget) -> None:
-        """Handle a failed call: retry without the rejected feature, retry after a wait, or raise the error."""
+        """Handle a failed call. Return if the caller is to retry, otherwise raise the error.
+
+        If the server rejected a feature, the feature is left out from now on. After a temporary failure, this method waits
+        before it returns.
+        """
         refused = self._format.refusal(fault.server_message.casefold(), request) if fault.status in (400, 422) else None
         if refused is None:
             budget.wait_before_retry(fault)

@@ -91,7 +91,10 @@ def with_schema_in_prompt(turns: Sequence[Turn], schema: Schema) -> tuple[Turn, 
 
 
 def read_arguments(name: str, arguments: object) -> Mapping[str, Any]:
-    """Return a tool call's arguments, given as an object or as JSON text. An empty text means no arguments."""
+    """Return a tool call's arguments, given as an object or as JSON text. An empty text means no arguments.
+
+    Raise ``AnswerInvalid`` for other arguments. ``name`` is the name of the tool.
+    """
     if isinstance(arguments, str):
         try:
             arguments = json.loads(arguments) if arguments.strip() else {}

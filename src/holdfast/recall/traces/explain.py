@@ -17,7 +17,10 @@ class Previews(Protocol):
     """An object that builds a context block in order to explain it. The block itself is neither stored nor returned."""
 
     def preview(self, reader: Scope, query: str, *, max_tokens: int | None = None, depth: int = 1) -> tuple[Trace, SearchLog]:
-        """Return the trace of a context block, and the search log."""
+        """Return two values: the trace of a context block, and the log of its searches.
+
+        ``depth`` multiplies the number of candidates that the searches find.
+        """
         ...
 
 

@@ -118,7 +118,10 @@ def noting(log: SearchLog | None) -> Iterator[None]:
 
 @contextmanager
 def step(name: str) -> Iterator[None]:
-    """Measure the duration of the ``with`` block as one step of building the current context block."""
+    """Measure the duration of the ``with`` block as one step of building the current context block.
+
+    The log stores the duration under ``name``. If several steps have the same name, their durations are added up.
+    """
     log = _current.get()
     if log is None:
         yield

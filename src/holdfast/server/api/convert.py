@@ -36,7 +36,10 @@ def consent(found: types.Consent | None) -> responses.Consent | None:
 
 
 def session(found: types.SessionRecord, *, title: str | None = None, said_at: datetime | None = None) -> responses.Session:
-    """Convert a session record to a response model, with the given values of ``title`` and ``said_at``."""
+    """Convert a session record to a response model.
+
+    ``title`` is the title of the session, and ``said_at`` is the time of its last message. Both are None if not looked up.
+    """
     return responses.Session.model_validate(
         {**_parts(found.scope), **_fields(found, responses.Session), "title": title, "said_at": said_at}
     )
@@ -127,9 +130,10 @@ def kind(found: types.Kind) -> responses.Kind:
 
 
 def page_of(items: Iterable[Item], *, limit: int, offset: int) -> tuple[list[Item], int | None]:
-    """Return the first ``limit`` items, and the offset of the next page. The offset is None if this is the last page.
+    """Return two values: the items of a page, and the offset of the next page. The offset is None if this is the last page.
 
-    There is a next page if ``items`` contains more than ``limit`` items.
+    ``offset`` is the offset of this page. The page has at most ``limit`` items. To show that there is a next page, ``items``
+    must contain more than ``limit`` items.
     """
     found = list(items)
     return found[:limit], offset + limit if len(found) > limit else None

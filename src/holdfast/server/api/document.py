@@ -101,7 +101,10 @@ def _add_kinds(schemas: dict[str, Any], preset: Preset) -> None:
 
 
 def _resolve_references(part: Any) -> None:
-    """Replace the placeholders for schemas in the OpenAPI document with ``$ref`` references. The document is changed in place."""
+    """Replace the placeholders for schemas in a part of the OpenAPI document with ``$ref`` references.
+
+    ``part`` is changed in place.
+    """
     if isinstance(part, dict):
         if REFERENCE in part:
             part["$ref"] = f"#/components/schemas/{part.pop(REFERENCE)}"

@@ -84,7 +84,7 @@ def is_same_origin(headers: Headers, host: str) -> bool:
 
 
 def _is_same(origin: str, host: str) -> bool:
-    """Return True if an origin has the same name and port as the host. The scheme may differ, because a proxy may handle TLS."""
+    """Return True if an origin has the same name and port as the host. The scheme can differ, because a proxy can handle TLS."""
     try:
         parts = urlsplit(origin)
     except ValueError:

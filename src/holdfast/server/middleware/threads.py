@@ -42,7 +42,10 @@ def computes_here(memory: Engine) -> bool:
 
 
 async def run_recall(request: Request, work: Callable[[], Result]) -> Result:
-    """Run a recall in a worker thread. If all recall threads are busy, wait for a free one in order of arrival."""
+    """Run a recall (``work``) in a worker thread and return its result.
+
+    If all recall threads are busy, wait for a free one in order of arrival.
+    """
     limiter: anyio.CapacityLimiter = request.app.state.recalls
     return await anyio.to_thread.run_sync(work, limiter=limiter)
 
@@ -53,6 +56,9 @@ def chat_limiter() -> anyio.CapacityLimiter:
 
 
 async def run_chat(request: Request, work: Callable[[], Result]) -> Result:
-    """Run work that may wait for a chat model in a worker thread. These threads have their own limit."""
+    """Run ``work`` in a worker thread and return its result. Use this for work that can wait for a chat model.
+
+    The number of these threads has its own limit.
+    """
     limiter: anyio.CapacityLimiter = request.app.state.chats
     return await anyio.to_thread.run_sync(work, limiter=limiter)
