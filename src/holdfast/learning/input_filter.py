@@ -66,7 +66,7 @@ def extractable(messages: Sequence[Message]) -> list[Message]:
 
 
 def own_words(text: str) -> str:
-    """Return the part of a user's message that the user wrote, without quotations and injected text."""
+    """Return the part of a user's message that the user wrote, without quotations and injected text (such as tool output)."""
     left = without_quotations(without_injected_text(text))
     return text if left.strip() == text.strip() else left
 

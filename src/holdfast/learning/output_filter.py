@@ -186,8 +186,8 @@ def _scripts(text: str) -> Counter[str]:
 def _traits() -> tuple[tuple[Callable[[str], Any], Callable[[str], Any], str], ...]:
     """Return the tests for defects, such as HTML, for which a new text is rejected.
 
-    Each entry has three parts: a test of the new text, a test of a replaced text, and the reason to report. If a replaced
-    text already has a defect, the new text may have the same defect.
+    Each entry has three parts: a test of the new text, a test of a replaced text, and the reason to report. A new text is not
+    rejected for a defect that a replaced text already has.
     """
     return (
         (_REFUSAL.match, _REFUSAL.search, "the text is a refusal"),

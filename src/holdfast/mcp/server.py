@@ -93,9 +93,10 @@ def make_server(
     extra_tools: Sequence[ExtraTool] = (),
     own_tools: bool = True,
 ) -> "Server[Any]":
-    """Create the server. ``language`` is the language of its instructions, which are sent before the user is known.
+    """Create the MCP server. ``caller_of`` returns the caller of a request, in a context manager.
 
-    With ``own_tools=False``, only the extra tools are offered. There are then no instructions, because they describe
+    ``language`` is the language of the server's instructions, which are sent before the user is known. With
+    ``own_tools=False``, only the extra tools are offered. There are then no instructions, because the instructions describe
     Holdfast's own tools.
     """
     handlers = RequestHandlers(caller_of, extra=ExtraTools(extra_tools), own_tools=own_tools)

@@ -60,11 +60,12 @@ class Found:
 
 
 def find_candidates(store: Store, vector: QueryVector, question: RecallQuery) -> tuple[dict[int, Found], dict[int, MessagePlace]]:
-    """Return the candidates, and the places (session, role, speaker and time) of the messages among them.
+    """Return two mappings: the candidates by item number, and the places of the messages among them by item number.
 
-    A query searches either trusted or untrusted text. Messages of the other type are removed from the candidates, and so are
-    messages dated after ``now``. If more messages are removed than stay, the search is repeated with more candidates.
-    Otherwise many web pages with matching words could displace the user's own messages.
+    A place is the session, role, speaker and time of a message. A query searches either trusted or untrusted text. Messages
+    of the other type are removed from the candidates, and so are messages dated after ``now``. If more messages are removed
+    than stay, the search is repeated with more candidates. Otherwise many web pages with matching words could displace the
+    user's own messages.
     """
     latest = question.now + _CLOCK_TOLERANCE
     log, run = current_log(), current_run()

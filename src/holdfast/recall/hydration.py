@@ -68,8 +68,8 @@ def message_obstacle(message: Message, question: RecallQuery) -> Outcome | None:
 def own_part(message: Message, question: RecallQuery) -> str:
     """Return the text of a message without untrusted quotations.
 
-    Quotations are removed only from a trusted message of the user. They stay if the query's ``min_trust`` is so low that
-    quotations count as trusted. The text of any other message is returned unchanged.
+    Only a trusted message of the user is shortened. The text of any other message is returned unchanged. So is the text of
+    every message if the query's ``min_trust`` is so low that quotations count as trusted.
     """
     gated = message.role == "user" and message.trust >= question.min_trust > QUOTED_TRUST
     return own_words(message.text) if gated else message.text

@@ -115,9 +115,10 @@ def prepare_folder(endpoint: Endpoint) -> None:
 
 
 def listen(endpoint: Endpoint) -> tuple[socket.socket, str | None]:
-    """Listen on a Unix socket or on a loopback port, and write the address file. The caller must have locked the lock file.
+    """Listen on a Unix socket or, if that is not possible, on a loopback port. Write the address file.
 
-    Return the socket and the secret. The secret is None for a Unix socket.
+    The caller must hold the lock on the lock file. Return two values: the listening socket, and the secret that clients of a
+    loopback port must know. The secret is None for a Unix socket.
     """
     secret: str | None = None
     if _fits_unix(endpoint):

@@ -117,7 +117,7 @@ def has_low_priority() -> bool:
 def at_full_speed() -> Iterator[None]:
     """Run the ``with`` block without pauses, even in a thread with low priority.
 
-    Use it for work that others wait for, such as a write transaction.
+    Use this context manager for work that other threads wait for, such as a write transaction.
     """
     if _pace.get() is None:
         yield

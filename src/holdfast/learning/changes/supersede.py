@@ -225,9 +225,9 @@ def _opposed(old: str, new: str) -> bool:
 
 
 def _contains_the_other(old: Slot, new: Slot) -> bool:
-    """Return True if exactly one of two homes is a country or region.
+    """Return True if one of two homes can contain the other, as a country contains a town. Both homes can then be true.
 
-    Then one home can contain the other, as a country contains a town, and both can be true.
+    This is the case if exactly one of the homes is a country or region.
     """
     if old.attribute != "residence":
         return False

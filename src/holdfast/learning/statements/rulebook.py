@@ -77,8 +77,9 @@ class Rulebook:
     def find(self, clause: str) -> StatementRule | None:
         """Return the first rule that matches a clause, or None. The clause must be in lower case and without accents.
 
-        If no rule matches the whole clause, the rules are tried on the text after a prefix such as "every Sunday". Then
-        they are tried with omitted words, such as "I've", added at the beginning.
+        If no rule matches the whole clause, the rules are tried on the text after a prefix such as "every Sunday". If no rule
+        matches that text, words that people often omit, such as "I've", are put before the clause, and the rules are tried
+        again.
         """
         rule = self._first(clause, 0)
         for start in self._after_prefix(clause):
@@ -149,7 +150,7 @@ def rulebook(language: str) -> Rulebook:
 def rulebooks(language: str | None) -> tuple[Rulebook, ...]:
     """Return the rulebooks of all languages, starting with the rulebook of the given language.
 
-    The others are included because a detected language can be wrong.
+    The other rulebooks are included because a detected language can be wrong.
     """
     return tuple(rulebook(code) for code in sorted(LANGUAGES, key=lambda code: code != language))
 

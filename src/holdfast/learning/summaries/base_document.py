@@ -72,7 +72,7 @@ class _Item:
 def distill(
     base: str, summaries: Sequence[str], facts: Sequence[str], *, max_words: int = 400, language: str | None = None
 ) -> str:
-    """Return the base document, updated with summaries and facts. Both must be sorted, oldest first.
+    """Return the base document (``base``), updated with summaries and facts. Summaries and facts must be sorted, oldest first.
 
     The result is empty if all inputs are empty.
     """

@@ -51,7 +51,7 @@ _SCHEMA: Final[Schema] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """A decision to delete the memory ``target``, or to merge the memory ``merged`` into ``target``."""
+    """A decision about the memory ``target``: to delete it, or to merge the memory ``merged`` into it."""
 
     action: Literal["delete", "edit"]
     target: str

@@ -8,9 +8,10 @@ from holdfast.types import Memory, Message, Put, Scope
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RollUp:
-    """Rule for a roll-up, which condenses items into one text.
+    """Settings of a roll-up, which condenses several items into one text.
 
-    A roll-up is due when ``threshold`` items are waiting. It takes all waiting items except the newest ``keep``.
+    A roll-up is due when ``threshold`` items are waiting. The roll-up then condenses all waiting items except the newest
+    ``keep``.
     """
 
     threshold: int

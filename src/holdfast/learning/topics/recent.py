@@ -58,7 +58,7 @@ def summarize_topic_with(model: ChatModel | None, texts: Sequence[str]) -> Topic
 def _shorten(text: str) -> str:
     """Return the text as one line, cut at a word if it is too long.
 
-    The character ``|`` is replaced, because it separates the columns of the index.
+    The character ``|`` is replaced, because it separates the columns in the index of recent topics.
     """
     plain = one_line(text.replace("|", "/")).strip(" .")
     if len(plain) <= MAX_CHARACTERS:

@@ -42,10 +42,10 @@ class AnthropicFormat:
         return client.messages.with_streaming_response.create  # type: ignore[no-any-return]
 
     def request(self, chat_request: ChatRequest, refused: Collection[str]) -> Mapping[str, Any]:
-        """Return the request fields.
+        """Return the request fields. ``refused`` contains the features that the server has rejected before.
 
-        There are three ways to send a schema: as the output format, as a tool, or in the prompt. The first way that the server
-        has not rejected is used.
+        There are three ways to send a schema: as the output format, as a tool, or in the prompt. The first way that the
+        server has not rejected is used.
         """
         request: dict[str, Any] = {"model": self.model, "max_tokens": chat_request.max_tokens}
         turns, schema = chat_request.turns, chat_request.schema

@@ -125,7 +125,7 @@ def _status_fault(service: Service, error: Any) -> Fault:
 
 
 def _temporary_fault(service: Service, error: Any, *, status: int, server_message: str) -> Fault:
-    """Return the fault for a temporary failure. It is marked as retryable, unless the account has no credit left."""
+    """Return the fault for a temporary failure. The fault is marked as retryable, unless the account has no credit left."""
     wait = read_retry_after(error.response.headers)
     quote = _quote(server_message)
     body = error.body if isinstance(error.body, str) else json.dumps(error.body, default=str)

@@ -84,9 +84,10 @@ class EmbedderCalls:
         self._documents.breaker.end_pause()
 
     def _directly(self, work: Callable[[], T], *, in_background: bool) -> T:
-        """Call the embedder without the time limit of a recall. A failure pauses background work, but not recalls.
+        """Call the embedder by running ``work``, without the time limit of a recall. Return the result.
 
-        With ``in_background``, the call is background work. It raises ``ModelUnavailable`` during a pause of background work.
+        A failure pauses background work, but not recalls. With ``in_background``, the call belongs to background work, and
+        raises ``ModelUnavailable`` during a pause.
         """
         problem = self._background.problem
         if in_background and problem is not None and self._background.is_open:
