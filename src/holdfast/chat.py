@@ -65,7 +65,10 @@ class Usage:
 
 
 def spend_of(usage: Usage, *, day: datetime, purpose: str, model: str, energy: float = 0.0) -> Spend:
-    """Return a spending record for one day: the calls, tokens, time and cost in ``usage``, with their purpose and model."""
+    """Return a spending record for one day: the calls, tokens, time and cost in ``usage``, with their purpose and model.
+
+    ``energy`` is the number of energy units that the calls have used.
+    """
     return Spend(
         day=day.date().isoformat(),
         purpose=purpose,

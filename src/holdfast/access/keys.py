@@ -97,8 +97,8 @@ def authorize(
     and ``agent`` are the names in the request. For a name that the request does not give, the name that the key is
     bound to is returned, or None if the key is not bound to one.
 
-    Set ``whole`` for an operation on the whole tenant, such as listing jobs. A bound key cannot run such operations.
-    Raise ``Forbidden`` or ``NotFound`` if the principal is not allowed to run the operation.
+    Set ``whole`` for an operation on the whole tenant, such as listing jobs. A bound key cannot run an operation on the
+    whole tenant. Raise ``Forbidden`` or ``NotFound`` if the principal is not allowed to run the operation.
     """
     if LEVELS.index(principal.level) < LEVELS.index(right):
         raise Forbidden(
@@ -158,6 +158,7 @@ def check_found(principal: Principal, right: Right, scope: Scope, *, absent: str
 
     If the principal may not see the data, raise ``NotFound`` with the message ``absent``, as for an id that does not
     exist. If the principal may read the data but not change it, and ``right`` is not ``read``, raise ``Forbidden``.
+    ``also_apps`` are the apps that share their memories with the principal's app.
     """
     if not may_see(principal, scope, also_apps=also_apps):
         raise NotFound(absent)
@@ -260,13 +261,21 @@ class Gate:
         return record, token
 
     def list_keys(self, *, by: Principal | None = None) -> list[KeyRecord]:
-        """List the keys, oldest first, including expired and revoked ones."""
+        """List the keys, oldest first, including expired and revoked ones.
+
+        ``by`` is the principal that makes the request, or None for trusted code. Only the keys that this principal may
+        administer are listed. Raise ``Forbidden`` if the principal is no admin.
+        """
         if by is not None:
             authorize(by, "admin")
         return [record for record in self._store.access_keys() if self._reaches(by, record)]
 
     def revoke(self, id: str, *, by: Principal | None = None) -> KeyRecord:
-        """Revoke a key. Takes effect at once in every process."""
+        """Revoke a key. Takes effect at once in every process.
+
+        ``by`` is the principal that makes the request, or None for trusted code. Raise ``Forbidden`` if the principal
+        is no admin. Raise ``NotFound`` if the key does not exist, or if the principal may not administer it.
+        """
         if by is not None:
             authorize(by, "admin")
         with self._store.write() as tx:
@@ -343,7 +352,10 @@ class Gate:
                 tx.touch_keys(uses)
 
     def _is_operator(self, by: Principal | None) -> bool:
-        """Return True for an unbound admin of the tenant that the server was opened with, and for trusted code (None)."""
+        """Return True if ``by`` is an unbound admin of the operator's tenant, or None, which stands for trusted code.
+
+        The operator's tenant is the tenant that the server was opened with.
+        """
         return by is None or (by.tenant == self.tenant and not by.is_bound and by.level == "admin")
 
     def _reaches(self, by: Principal | None, record: KeyRecord) -> bool:

@@ -327,7 +327,11 @@ class Agent:
         return [tool for tool in self.tools.definitions if tool.name in READ_ONLY_TOOLS]
 
     def _read_reply(self, exchange: _Exchange, tools: Sequence[Tool], *, streamed: bool) -> Generator[str, None, Reply]:
-        """Yield the text of one model call and return the complete reply."""
+        """Call the model once. Yield the text of its reply in pieces, and return the complete reply.
+
+        ``tools`` are the tools that the model may call. With ``streamed``, the pieces are yielded as the model sends
+        them. The text and the usage are added to ``exchange``.
+        """
         usage, reply = Usage(calls=1, cost=None), None  # the usage of an interrupted call is unknown
         opening = "\n\n" if exchange.text.strip() else ""
         try:

@@ -202,13 +202,19 @@ class MemoryTools:
         return self.misused(name, problem, forms.get(name, {}))
 
     def misused(self, name: str, problem: str, form: Schema) -> ToolResult:
-        """Return the error result for a call with wrong arguments. ``form`` is the JSON schema of the right arguments."""
+        """Return the error result for a call of the tool ``name`` with wrong arguments.
+
+        ``problem`` says what is wrong, and ``form`` is the JSON schema of the right arguments.
+        """
         problem = escape_line(problem.removeprefix("the answer ").rstrip("."))
         parameters = json.dumps(form, ensure_ascii=False)
         return self.problem("arguments", name=escape_line(name), problem=problem, parameters=parameters)
 
     def problem(self, which: str, **values: str) -> ToolResult:
-        """Return an error result. ``which`` selects its text in the table ``problems`` of the tool texts."""
+        """Return an error result. ``which`` selects its text in the table ``problems`` of the tool texts.
+
+        ``values`` fill in the placeholders of the text.
+        """
         return ToolResult(ok=False, text=self._texts["problems"][which].format(**values))
 
     # Tools of the Rumi design: a key and a value.

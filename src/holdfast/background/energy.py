@@ -39,7 +39,10 @@ _REPORTED_LEVEL = "energy-level"
 
 
 def energy_of(kind: str, usage: Usage) -> float:
-    """Return the energy units that a job of this kind has used, computed from its number of model calls."""
+    """Return the energy units that a job of this kind has used, computed from the number of model calls in ``usage``.
+
+    A job without model calls used only rules, which cost a fixed number of units.
+    """
     return _UNITS_PER_CALL.get(kind, _DEFAULT_UNITS_PER_CALL) * usage.calls if usage.calls else _UNITS_BY_RULES
 
 

@@ -225,8 +225,9 @@ class SpanExtractor:
     ) -> tuple[list[Put], tuple[str, ...]]:
         """Reconcile new memories with known memories. Return the memories to store, and a list of problems.
 
-        ``said`` maps ids of messages to their texts. If the sentence reader cannot be used, rules compare the memories,
-        and the list of problems says so.
+        ``proposed`` are the new memories. ``related`` contains, for each of them, the known memories that are similar
+        to it. ``said`` maps ids of messages to their texts. If the sentence reader cannot be used, rules compare the
+        memories, and the list of problems says so.
         """
         try:
             return self._reconciled_with(self.reader, proposed, related, said), ()

@@ -117,11 +117,12 @@ class TopicFinder:
     ) -> tuple[Outcome, Put | None]:
         """Assign extracted memories to the conversation's topic. Return the changed outcome, and a note about the topic.
 
-        If the conversation has no known topic, a new topic is created, but only for at least ``min_conclusions``
-        memories. This minimum is a setting of the preset.
+        ``outcome`` has the extracted memories. ``messages`` are the messages of the session with numbers above
+        ``after``. If the conversation has no known topic, a new topic is created, but only for at least
+        ``min_conclusions`` memories. This minimum is a setting of the preset.
 
         The note records what the conversation said about the topic. It is None if there is no topic, or if the preset
-        keeps no such notes.
+        keeps no notes about topics.
         """
         rules = self._preset.topics
         if rules is None:

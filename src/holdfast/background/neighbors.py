@@ -151,7 +151,7 @@ def _said(store: Store, memory: Memory) -> str:
 
 
 def _is_document(memory: Memory) -> bool:
-    """Return True if a memory is a summary or is pinned. A single statement must not replace such a memory."""
+    """Return True if a memory is a summary or is pinned. A single statement must not replace a summary or a pinned memory."""
     return memory.kind in _DOCUMENT_KINDS or memory.pinned
 
 

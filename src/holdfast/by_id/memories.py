@@ -42,12 +42,18 @@ def remember(services: Services, puts: Sequence[Put]) -> list[Memory]:
 
 
 def get(services: Services, id: str, *, reader: Scope | None = None) -> Memory:
-    """Return the current revision of a memory, even if it is retired."""
+    """Return the current revision of a memory, even if it is retired.
+
+    Raise ``NotFound`` if there is no memory with this id, or if the scope ``reader`` may not see it.
+    """
     return _one(services.store.memories(MemoryFilter(ids=(id,), statuses=None, reader=reader)), id)
 
 
 def history(services: Services, id: str, *, reader: Scope | None = None) -> list[ChangeRecord]:
-    """Return the changes of a memory, oldest first."""
+    """Return the changes of a memory, oldest first.
+
+    Raise ``NotFound`` if there is no memory with this id, or if the scope ``reader`` may not see it.
+    """
     if reader is not None:
         get(services, id, reader=reader)
     changes = services.store.changes(memory=id)
@@ -157,7 +163,11 @@ def _is_empty(value: Sequence[str] | Mapping[str, Any] | None) -> bool:
 
 @watched("forget")
 def forget(services: Services, id: str, *, reason: str, reader: Scope | None = None) -> int:
-    """Retire a memory as forgotten. Return 1, or 0 if it was already retired. A memory of a plain kind is removed instead."""
+    """Retire a memory as forgotten. Return 1, or 0 if it was already retired. A memory of a plain kind is removed instead.
+
+    ``reason`` is recorded in the history. Raise ``NotFound`` if there is no memory with this id, or if the scope
+    ``reader`` may not see it.
+    """
     id = clean_name(id, what="id") or ""
 
     def find(tx: Transaction) -> list[Memory]:
@@ -204,14 +214,20 @@ def forget_key(
 
 
 def proposals(services: Services, *, reader: Scope | None = None, limit: int = 100, offset: int = 0) -> list[Memory]:
-    """List the changes that wait for a person's decision, newest first."""
+    """List the changes that wait for a person's decision, newest first.
+
+    With ``reader``, only the proposals that this scope may see are listed.
+    """
     now = services.clock.now()
     wanted = MemoryFilter(statuses=("proposed",), reader=reader, unexpired_at=now, limit=limit, offset=offset)
     return services.store.memories(wanted)
 
 
 def decide(services: Services, id: str, *, accept: bool, reader: Scope | None = None) -> Memory:
-    """Accept or dismiss a proposal. Return the resulting memory."""
+    """Accept or dismiss a proposal. Return the resulting memory.
+
+    Raise ``NotFound`` if there is no proposal with this id, or if the scope ``reader`` may not see it.
+    """
     with services.store.write() as tx:
         if not tx.memories(MemoryFilter(ids=(id,), reader=reader, statuses=None)):
             raise NotFound(translatable("absent.proposal", "There is no proposal {id}.", id=id))
@@ -223,7 +239,8 @@ def decide(services: Services, id: str, *, accept: bool, reader: Scope | None = 
 def undo(services: Services, change: str | ChangeRecord, *, reader: Scope | None = None) -> list[Memory]:
     """Undo a change and all other changes of its batch. Return the resulting memories. ``change`` may also be the id of a batch.
 
-    Messages that the batch has hidden can be recalled again.
+    Messages that the batch has hidden can be recalled again. Raise ``NotFound`` if the change does not exist, or if the
+    scope ``reader`` may not see all the memories and messages of the batch.
     """
     id = change if isinstance(change, str) else change.id
     with services.store.write() as tx:

@@ -227,7 +227,10 @@ def _open(flags: Flags, worker: Literal["none", "thread"] = "none") -> "Engine":
 
 
 def convert_store(flags: Flags, *, yes: bool = False) -> None:
-    """Offer to convert another program's store: move its file aside, and import it into a new store at the same path."""
+    """Offer to convert another program's store: move its file aside, and import it into a new store at the same path.
+
+    With ``yes``, convert the store without asking.
+    """
     from holdfast.config.loading import load_settings  # noqa: PLC0415  (heavy: not needed for --help)
     from holdfast.config.stores import store_path  # noqa: PLC0415  (as above)
     from holdfast.importers.convert import moved_aside  # noqa: PLC0415  (as above)

@@ -58,7 +58,7 @@ def choose_model(role: ModelRole, name: str, settings: Settings, preset: Preset,
 
     The model is used from the next start. Raise ``InvalidInput`` if the model is unknown, or if its package, API key or
     weights are missing. Raise ``Conflict`` if an environment variable or an argument sets the model, because both take
-    precedence over the file.
+    precedence over the file. ``set_at_start`` is the result of :func:`roles_set_at_start`.
     """
     if role in set_at_start:
         raise _is_fixed(role, set_at_start[role])

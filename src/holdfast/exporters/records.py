@@ -52,7 +52,10 @@ def header(preset: str, selection: Selection, kinds: Sequence[Kind] = ()) -> dic
 
 
 def footer(counts: Mapping[str, int]) -> dict[str, Any]:
-    """Return the last record of an export. A file without this record is incomplete."""
+    """Return the last record of an export. A file without this record is incomplete.
+
+    ``counts`` has the number of entries of each type.
+    """
     return {"type": "end", "counts": dict(counts)}
 
 

@@ -59,8 +59,8 @@ class Erasing:
 def erase(store: Store, preset: Preset, target: Mapping[str, str], how: Erasing) -> Receipt:
     """Erase the data that ``target`` names, with everything derived from it. Then verify that the data is gone.
 
-    ``target`` is, for example, ``{"memory": id}``, ``{"session": id}`` or ``{"user": name}``. The same data is also erased in
-    known copies of the store.
+    ``target`` is, for example, ``{"memory": id}``, ``{"session": id}`` or ``{"user": name}``. ``how`` has the options
+    of the erasure. The same data is also erased in known copies of the store.
     """
     return erase_and_scan(store, preset, target, how)[0]
 

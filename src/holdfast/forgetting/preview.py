@@ -24,7 +24,10 @@ class Losses:
 
 
 def losses(reads: Reads, ids: Iterable[str], *, erase: bool) -> Losses:
-    """Count the items that forgetting these memories would hide, or that erasing them would remove."""
+    """Count the items that forgetting these memories would hide.
+
+    With ``erase``, count the items that erasing these memories would remove, rebuild or hide.
+    """
     named = set(ids)
     own = reads.memories(MemoryFilter(ids=list(named), statuses=None)) if named else []
     hidden = own_sources(reads, own) if own else set()

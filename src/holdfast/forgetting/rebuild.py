@@ -76,8 +76,9 @@ def rebuild(
 def _statements(writer: Writer, lost: Sequence[Memory], survivors: Sequence[Message], read: ReadAgain) -> list[Put]:
     """Extract statements again from the remaining messages. Return those that are identical to a removed memory.
 
-    If the preset stores one paragraph per conversation instead of statements, write the removed paragraphs again from the
-    remaining messages.
+    ``lost`` are the removed memories, and ``survivors`` are the remaining messages. ``read`` has the sentence reader's
+    results for them. If the preset stores one paragraph per conversation instead of statements, write the removed
+    paragraphs again from the remaining messages.
     """
     extractor = writer.preset.extractor
     if isinstance(extractor, Paragraph):
@@ -181,7 +182,7 @@ def _same(memory: Memory, tags: tuple[str, ...]) -> Put:
 def _own_tags(memory: Memory, said: Sequence[Message]) -> tuple[str, ...]:
     """Return those tags of a memory that occur in the remaining messages (``said``).
 
-    Without such messages, return the tags that occur in the memory's text.
+    If there are no remaining messages, return the tags that occur in the memory's text.
     """
     stated = fold(" ".join([memory.text if not said else "", *(message.text for message in said)]))
     return tuple(tag for tag in memory.tags if fold(tag) in stated)

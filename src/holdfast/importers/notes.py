@@ -68,7 +68,10 @@ class NoteWriter:
         return self._update(reads, note, stored) if note.file is not None else None
 
     def _update(self, reads: Reads, note: Note, stored: Memory) -> Prepared | None:
-        """Return the change that updates the memory of a section. Return None if there is nothing to update."""
+        """Return the change that updates the memory of a section. Return None if there is nothing to update.
+
+        ``note`` is the imported section, and ``stored`` is the memory that an earlier import has stored for it.
+        """
         put = self._put(reads, note)
         if not _can_change(stored) or not _differs(stored, put):
             return None

@@ -356,7 +356,10 @@ def _note_newest(newest: list[tuple[datetime, str]], talk: str | None, ended: da
 
 
 def _is_known(store: Store, record: Record, talk: OpenConversation | None) -> bool:
-    """Return True if the store already has a record. Notes are not checked here, but by ``NoteWriter``."""
+    """Return True if the store already has a record. Notes are not checked here, but by ``NoteWriter``.
+
+    ``talk`` is the conversation that a message or conversation record belongs to.
+    """
     if isinstance(record, Said):
         return talk is not None and bool(store.messages(MessageFilter(session=talk.id, exactly=talk.scope, client_id=record.id)))
     if isinstance(record, Conversation):

@@ -42,8 +42,8 @@ def import_path(
 ) -> ImportResult:
     """Import a file or folder into the scope that ``owner`` names. A zip archive of a folder is unpacked first.
 
-    A record has no owner if neither ``owner`` nor the file names a user, app or agent for it. Such a record belongs to
-    ``default_user``. Without a default user, all users share it. If ``shared`` is False, an error is raised instead.
+    If neither ``owner`` nor the file names a user, app or agent for a record, the record belongs to ``default_user``.
+    Without a default user, all users share the record. If ``shared`` is False, an error is raised instead.
 
     If the file contains vectors, ``keep_vectors`` is called with the vectors of the imported texts.
     """

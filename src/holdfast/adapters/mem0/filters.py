@@ -114,10 +114,10 @@ def _translated(name: str, condition: Any) -> dict[str, Any] | None:
 
 
 def _comparison(condition: Any) -> dict[str, Any] | None:
-    """Convert a condition on one entry to the store's format.
+    """Convert a condition on one entry of the metadata to the store's format.
 
-    Return None if the store cannot evaluate it. The store cannot search text without regard to case, and cannot compare
-    dates.
+    Return None if the store cannot evaluate the condition. The store cannot search text without regard to case, and
+    cannot compare dates.
     """
     if isinstance(condition, Mapping):
         if "icontains" in condition or any(isinstance(value, str) and _DATE.match(value) for value in condition.values()):
@@ -141,7 +141,10 @@ def _plain(value: Any) -> Any:
 
 
 def matches(filters: Filters, payload: Mapping[str, Any]) -> bool:
-    """Return True if a memory matches. ``payload`` contains its metadata, ids, times and text under mem0's names."""
+    """Return True if a memory matches the filters.
+
+    ``payload`` contains the memory's metadata, ids, times and text under mem0's names.
+    """
     return all(_matches(name, condition, payload) for name, condition in filters.items())
 
 

@@ -55,7 +55,8 @@ def mcp(flags: Flags, *, tools: str, project: bool, env_file: str | None, in_pro
 def relayed(flags: Flags, *, project: bool) -> bool:
     """Pass messages between the client and the resident process until the client closes the stream.
 
-    Return False if the resident process cannot be used.
+    Return False if the resident process cannot be used. With ``project``, the Git repository of the agent's folder is
+    the app.
     """
     from holdfast.resident import arguments, relay  # noqa: PLC0415  (not needed for --help)
 

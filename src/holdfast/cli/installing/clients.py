@@ -47,7 +47,11 @@ class Client:
     restart: str = "Restart the assistant to use it."
 
     def path(self, folders: "HomeFolders", place: InstallTarget, project: Path) -> Path:
-        """Return the settings file to change. If only a file with the suffix ``.jsonc`` exists, return that file."""
+        """Return the settings file to change: the user's or the project's, as ``place`` says.
+
+        ``folders`` are the configuration folders of the user, and ``project`` is the folder of the project. If only a
+        file with the suffix ``.jsonc`` exists, return that file.
+        """
         if place is InstallTarget.USER:
             chosen = self.of_user(folders)
         elif self.of_project is None:

@@ -36,7 +36,10 @@ class HookSettings:
     advice: str = ""
 
     def path(self, folders: "HomeFolders", place: InstallTarget, project: Path) -> Path:
-        """Return the file that contains the hooks of the user or of the project."""
+        """Return the file that contains the hooks of the user or of the project, as ``place`` says.
+
+        ``folders`` are the configuration folders of the user, and ``project`` is the folder of the project.
+        """
         return self.of_user(folders) if place is InstallTarget.USER else project / self.of_project
 
 

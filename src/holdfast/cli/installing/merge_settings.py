@@ -104,7 +104,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _combined(known: Mapping[str, Any], entry: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the new entry merged with an existing entry.
+    """Return the new entry (``entry``) merged with the existing entry (``known``).
 
     New values take precedence, but settings that a person added are kept.
     """

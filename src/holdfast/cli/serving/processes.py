@@ -201,7 +201,8 @@ def _serve_as_worker(
 ) -> None:
     """Serve in one of several processes, until a stop signal or until the main process has ended.
 
-    If the process went on without the main process, the port would stay in use.
+    If the process went on without the main process, the port would stay in use. The arguments are passed on to
+    :func:`serve_here`.
     """
     parent = multiprocessing.parent_process()
     assert parent is not None

@@ -113,7 +113,10 @@ def _conversation(talk: Fields, branch: list[tuple[str, Fields]]) -> Iterator[Re
 
 
 def _metadata(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the model of a conversation, and the custom GPT or the project in which it took place."""
+    """Return the metadata of a conversation: its ``model``, and the ``gpt`` or ``project`` in which it took place.
+
+    ``values`` are the fields of the exported conversation. Unknown values are left out.
+    """
     place = "project" if values.get("gizmo_type") == "snorlax" else "gpt"  # ChatGPT's name of projects
     found = {"model": values.get("default_model_slug"), place: values.get("gizmo_id")}
     return {name: value for name, value in found.items() if isinstance(value, str) and value}

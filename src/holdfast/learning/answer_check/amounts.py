@@ -153,7 +153,7 @@ def _periods(plain: str, today: date) -> Iterable[tuple[date, date]]:
 def _names_time(plain: str) -> bool:
     """Return True if a text names a day or month, such as "Friday" or "May".
 
-    In such a text, an unclear word such as "recently" is ignored.
+    If it does, an unclear word in the text, such as "recently", is ignored.
     """
     named = any(
         re.search(rf"\b{name}\b", plain) for name in (*_WEEKDAY_NUMBER, *(m for m in MONTHS if m not in AMBIGUOUS_MONTHS))

@@ -210,7 +210,10 @@ def _unknown_person(read: Sequence[Word], evidence: Evidence) -> bool:
 
 
 def _is_contradicted(person: Person, mentioned: set[Person]) -> bool:
-    """Return True if the evidence mentions this sort of relative only with the other gender: a brother instead of a sister."""
+    """Return True if the evidence mentions this sort of relative only with the other gender: a brother instead of a sister.
+
+    ``person`` is the relative in the item, and ``mentioned`` are the people in the evidence.
+    """
     family = {other.gender for other in mentioned if other.family == person.family}
     return person.gender != "any" and bool(family) and person.gender not in family and family != {"any"}
 
@@ -315,8 +318,8 @@ def _vote_on_polarity(votes: _Votes, word: Word, meant: Sequence[Word], *, past:
 def _is_denied_of_user(content: Sequence[Word], evidence: Evidence) -> bool:
     """Return True if an item is about another person, and the user's messages deny the same thing about the user.
 
-    Such an item is accepted. For example, "I'm not diabetic. That was my father" supports the item "the
-    user's father was diabetic".
+    The item is then accepted. For example, "I'm not diabetic. That was my father" supports the item "the user's father
+    was diabetic". ``content`` are the words of the item that carry its content.
     """
     about_other = all("user" not in word.owners for word in content if word.owners)
     wanted = {stem for word in content for stem in word.stems}

@@ -47,7 +47,10 @@ def evidence_for(
 
 
 def evidence_in_texts(texts: Sequence[str], at: datetime) -> Evidence:
-    """Return the evidence for checking a text that was written from other texts, such as memories."""
+    """Return the evidence for checking a text that was written from other texts, such as memories.
+
+    ``texts`` are the other texts, and ``at`` is the time that their relative dates refer to.
+    """
     return Evidence(sources=[each for text in texts for each in source_sentences(text, "report", at)], known=texts)
 
 
@@ -63,10 +66,10 @@ def _sentences(message: Message, before: Message | None, *, is_source: bool) -> 
 
 
 def _answered(before: Message, reply: Polarity) -> Iterator[SourceSentence]:
-    """Yield the assistant's sentences that the user's reply is about.
+    """Yield the sentences of the assistant's message ``before`` that the user's reply is about.
 
-    If the reply begins with "yes" or "no", these are all sentences of the assistant's message. Otherwise they are only
-    the questions in it.
+    If the reply begins with "yes" or "no", these are all sentences of the message. Otherwise (``reply`` is ``open``),
+    they are only the questions in it.
     """
     for text in split_sentences(before.text):
         if text.rstrip().endswith("?") or reply != "open":

@@ -180,7 +180,10 @@ def _owners(spelled: list[str], plain: list[str], voice: Voice, names: set[str],
 
 
 def _with_later_subject(owners: list[frozenset[Owner]], plain: list[str]) -> list[frozenset[Owner]]:
-    """Return ``owners``, corrected for subjects that follow their verb, as in Spanish "murió mi abuelo"."""
+    """Return ``owners``, corrected for subjects that follow their verb, as in Spanish "murió mi abuelo".
+
+    ``owners`` are the people that each word is about, and ``plain`` are the words.
+    """
     found = list(owners)
     for at, word in enumerate(plain):
         before = at - 2 if at > 1 and plain[at - 1] in words("speaker", "possessive") else None
@@ -329,7 +332,7 @@ def _unreal(spelled: list[str], plain: list[str], *, spanish: bool) -> list[bool
 
 
 def _begins_clause(plain: list[str], at: int, *, spanish: bool) -> bool:
-    """Return True if a new clause begins at this word."""
+    """Return True if a new clause begins at position ``at`` of a sentence. ``plain`` are its words without accents."""
     word, before = plain[at], plain[at - 1] if at else ""
     if word in _PAUSES:
         return True

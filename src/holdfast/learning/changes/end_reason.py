@@ -28,7 +28,10 @@ def replaces(old: str, new: str, language: str | None = None) -> bool:
 
 
 def end_reason(old: str, old_key: str | None, new: str, new_key: str | None, language: str | None) -> tuple[str, bool] | None:
-    """Return why the new statement supersedes the old statement, and whether that is certain. Return None if it does not."""
+    """Return why the new statement supersedes the old statement, and whether that is certain. Return None if it does not.
+
+    ``old_key`` and ``new_key`` are the keys of the memories that contain the statements, if they have keys.
+    """
     if denies_another_time(old, new):
         return None
     before = slots_of(old, key=old_key, language=language)
@@ -81,10 +84,10 @@ def may_replace(put: Put, old: Memory) -> bool:
 def may_retire(put: Put, old: Memory, *, by_slot: bool) -> bool:
     """Return True if it is allowed that a Put (a memory to store) retires an existing memory.
 
-    The memory must not be pinned, and must not be newer than the Put. If the memory was learned automatically, it must not be
-    more trusted than the Put. If the user stored the memory explicitly, ``by_slot`` must be True: the Put changes what the
-    memory says, and does not just repeat it. If such an explicit memory is more trusted than the Put, the writer stores the
-    Put as a proposal.
+    The memory must not be pinned, and must not be newer than the Put. If the memory was learned automatically, it must
+    not be more trusted than the Put. If the user stored the memory explicitly, ``by_slot`` must be True: the Put
+    changes what the memory says, and does not just repeat it. If an explicitly stored memory is more trusted than the
+    Put, the writer stores the Put as a proposal.
     """
     if old.pinned or (old.origin == "explicit" and not by_slot) or (put.trust < old.trust and old.origin == "auto"):
         return False

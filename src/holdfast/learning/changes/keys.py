@@ -54,7 +54,10 @@ def known_spelling(key: str, known: Collection[str], *, synonyms: bool) -> str:
 
 
 def equal_keys(key: str, known: Collection[str], *, synonyms: bool) -> list[str]:
-    """Return the known keys that match this key. Keys with the same spelling come first."""
+    """Return the known keys that match this key. Keys with the same spelling come first.
+
+    With ``synonyms``, keys with the same meaning match, too.
+    """
     spelled = [other for other in known if _spelling(other) == _spelling(key)]
     if not synonyms:
         return spelled

@@ -141,7 +141,10 @@ class _Batch:
         self._retired: set[str] = set()
 
     def add(self, put: Put, found: Sequence[Neighbor]) -> None:
-        """Decide how to store one new Put (a memory to store), and add the result to the batch."""
+        """Decide how to store one new Put (a memory to store), and add the result to the batch.
+
+        ``found`` are the known memories that are possibly about the same thing.
+        """
         if put.id is not None:
             self.puts.append(put)
             return
@@ -327,7 +330,8 @@ class _Batch:
     def _corrected(self, put: Put, correction: Correction, found: Sequence[Neighbor]) -> Put:
         """Return a Put (a memory to store) whose text is a known statement with the correction applied.
 
-        If the correction matches no known statement, return the given Put unchanged.
+        The known statement is an earlier Put of the batch, or one of the known memories in ``found``. If the correction
+        matches no known statement, return the given Put unchanged.
         """
         for at, earlier in reversed(list(enumerate(self.puts))):
             if earlier.id is None and earlier.scope == put.scope and corrects(earlier.text, correction):
@@ -363,7 +367,7 @@ def _is_similar(neighbor: Neighbor) -> bool:
 
 
 def _certain_or_only(ended: list[_Retired]) -> list[_Retired]:
-    """Return the memories that are certainly superseded.
+    """Return those of the memories in ``ended`` that are certainly superseded.
 
     If no memory is certain, return a list with the uncertain memory if there is exactly one, otherwise an empty list.
     """

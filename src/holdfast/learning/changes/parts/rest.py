@@ -58,7 +58,10 @@ def rest_of(sentence: str, new: str, language: str | None, chance: Chance | None
 
 
 def _changed_claims(claims: Sequence[str], new: str, language: str, chance: Chance | None) -> set[int]:
-    """Return the positions of the claims that a new statement changes. If this is unclear, return all positions."""
+    """Return the positions of the claims that a new statement changes. If this is unclear, return all positions.
+
+    ``chance`` estimates which claim has changed if the words do not show it.
+    """
     every = set(range(len(claims)))
     if len(claims) == 1:
         return every
@@ -124,7 +127,7 @@ def _rest_of_claim(claim: str, new: str, language: str) -> str | None:
 def _is_listed_again(items: Sequence[str], new: str, language: str) -> bool:
     """Return True if a new statement has a list that contains one of these items: "now I run on Monday and Sunday".
 
-    Such a list replaces the whole old list. Return False if the new statement says that something has ended.
+    The new list then replaces the whole old list. Return False if the new statement says that something has ended.
     """
     lists = [found for claim in split_claims(new, language) if (found := list_in(claim, language)) is not None]
     again = any(shared_words(item, other) for item in items for each in lists for other in each.items)
@@ -220,7 +223,10 @@ def _is_independent(
 
 
 def _says_something(left: Sequence[Segment], claim: str, language: str) -> bool:
-    """Return True if the remaining segments of a clause still state a fact, not only a verb and a time."""
+    """Return True if the remaining phrases of a clause still state a fact, not only a verb and a time.
+
+    ``left`` are the remaining phrases, and ``claim`` is the whole clause.
+    """
     core = next((each.text for each in left if each.sort == "core"), "")
     added = [each for each in left if each.sort not in ("core", "time")]
     if _RENTS.search(core) and _DWELLING.search(core):
