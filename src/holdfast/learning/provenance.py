@@ -50,10 +50,10 @@ def lowest_trust(messages: Sequence[Message], trusts: Mapping[str, float]) -> fl
 
 
 def repeats_own_words(text: str, messages: Sequence[Message], *, min_share: float) -> bool:
-    """Return True if a memory repeats the user's statements.
+    """Return True if the memory ``text`` repeats statements of the user in ``messages``.
 
-    All names and numbers of the memory must occur in the statements. Of the memory's words, at least the share
-    ``min_share`` (0 to 1) must occur in the statements. Questions do not count as statements.
+    All names and numbers of the memory must occur in the statements. Of the memory's words, at least the share ``min_share``
+    (0 to 1) must occur in the statements. Questions do not count as statements.
     """
     stated = [
         sentence

@@ -213,7 +213,10 @@ def read_design(preset: str, table: object) -> DesignSettings:
 
 
 def _checked(preset: str, item: "Field[Any]", value: Any) -> Any:
-    """Return a value converted to the field's type. Raise ``SettingsError`` if the value is invalid."""
+    """Return a value converted to the type of the setting ``item``. Raise ``SettingsError`` if the value is invalid.
+
+    ``preset`` is the name of the design in the error message.
+    """
     if item.type is str:
         text = str(value) if isinstance(value, str | Path) else ""
         if not text.strip():

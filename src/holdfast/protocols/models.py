@@ -66,5 +66,8 @@ class Reranker(Protocol):
         ...
 
     def rate(self, question: str, candidates: Sequence[Candidate], *, asked_at: datetime) -> Sequence[float | None]:
-        """Return one rating from 0 to 1 per candidate, in the same order. The rating is None if a candidate was not rated."""
+        """Return one rating from 0 to 1 per candidate, in the same order. The rating is None if a candidate was not rated.
+
+        ``asked_at`` is the time of the question.
+        """
         ...

@@ -78,7 +78,7 @@ class Reads(Protocol):
         ...
 
     def changes(self, *, memory: str | None = None, batch: str | None = None, id: str | None = None) -> list[ChangeRecord]:
-        """List changes of memories, oldest first."""
+        """List the changes of one memory or of one batch, oldest first. With ``id``, list only the change with this id."""
         ...
 
     def jobs(
@@ -146,7 +146,10 @@ class Reads(Protocol):
         ...
 
     def changes_by_app(self, *, since: datetime) -> list[AppChanges]:
-        """Return the number of changes to memories since a time, for each app and each author of changes."""
+        """Count the created memories and the batches of changes since a time, for each app and each actor.
+
+        The actor is the program or person that made the changes, such as ``digest`` or ``user``.
+        """
         ...
 
     def access_key(self, id: str) -> KeyRecord | None:

@@ -80,7 +80,7 @@ class Store(Reads, Protocol):
         ...
 
     def find_text(self, query: str, where: SearchFilter, *, languages: Sequence[str], limit: int) -> list[Match]:
-        """Return the best matches by BM25. Any text is a valid query.
+        """Return the best matches by BM25. Any text is a valid query. ``languages`` are the possible languages of the query.
 
         Only partitions that ``where.reader`` may read are searched.
         """

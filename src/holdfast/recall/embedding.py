@@ -244,7 +244,10 @@ class Embedding:
         return self.name is None or not self._missing(reader=reader, limit=1)
 
     def _missing(self, *, limit: int, reader: Scope | None = None, windows: ChunkIds | None = None) -> Sequence[MissingVector]:
-        """List chunks that have no vector yet, except rejected chunks."""
+        """List chunks that have no vector yet, except rejected chunks.
+
+        The arguments are those of :meth:`holdfast.protocols.Store.missing_vectors`.
+        """
         assert self.name is not None
         found = self._store.missing_vectors(self.name, reader=reader, windows=windows, limit=limit + len(self._rejected))
         return [chunk for chunk in found if (chunk.item, chunk.chunk) not in self._rejected][:limit]

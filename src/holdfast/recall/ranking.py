@@ -207,7 +207,7 @@ def with_context_gains(
     """Return the strength of each item. Messages gain or lose strength by their context. Memories keep their strength.
 
     The context of a message is its time, speaker, role, session and neighbors. ``places`` describes the items that are
-    messages.
+    messages. ``periods`` are the periods of time that the question names.
     """
     messages = {seq: strengths[seq] + period_gain(place.at, periods) for seq, place in places.items() if seq in strengths}
     if len(messages) < 2:

@@ -107,7 +107,7 @@ class Reranking:
         return limit if self._reranker is None or limit < 1 else max(limit, _RERANK_DEPTH)
 
     def rate(self, question: str, candidates: Sequence[Candidate], *, now: datetime) -> Sequence[float | None]:
-        """Return the reranker's ratings of texts. Raise ``ModelError`` if it fails. Used to test the reranker."""
+        """Return the reranker's ratings of candidates. Raise ``ModelError`` if the reranker fails. Used to test the reranker."""
         assert self._reranker is not None
         return _checked(self._reranker, question, candidates, now)
 

@@ -52,7 +52,10 @@ class Capture:
         return added
 
     def _add_from(self, transcript: Path, session: Session, event: HookEvent, scope: AgentScope) -> int:
-        """Store the messages that a transcript contains since it was read last."""
+        """Store the messages of an event, and the messages added to a transcript since it was last read.
+
+        Return the number of new messages.
+        """
         name = self._position_name(session, transcript)
         before = int(self._store.setting(name) or 0)
         said, position = read_from(transcript, before)
@@ -63,7 +66,7 @@ class Capture:
         return added
 
     def _position_name(self, session: Session, transcript: Path) -> str:
-        """Return the name of the setting that stores the position in a transcript.
+        """Return the name of the setting that stores how far a transcript was read.
 
         The setting stays after an erasure, so its name does not reveal the user, the project or the session.
         """

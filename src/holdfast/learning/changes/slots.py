@@ -206,7 +206,10 @@ def _fixed_value(rule: SlotRule, clause: SlotClause) -> str | None:
 
 
 def _tense(clause: SlotClause, rule: SlotRule, match: re.Match[str]) -> tuple[bool, bool]:
-    """Return two flags: whether the value has ended, and whether the clause is about the past."""
+    """Return two flags: whether the value has ended, and whether the clause is about the past.
+
+    ``match`` is the match of the rule in the clause.
+    """
     if rule.sense != "says":
         return rule.sense == "ends", rule.sense == "past"
     in_past = "past" in clause.cues
@@ -226,7 +229,7 @@ def _cues_change(clause: SlotClause, rule: SlotRule) -> bool:
 
 
 def _is_vague(rule: SlotRule, value: str, match: re.Match[str], words: SlotPhrases) -> bool:
-    """Return True if the value is unspecific, such as "a car".
+    """Return True if the value is unspecific, such as "a car". ``match`` is the match of the rule that found the value.
 
     Another value, such as "Toyota", does not contradict an unspecific value: both can mean the same thing.
     """
@@ -268,7 +271,8 @@ def _of_owner(slot: Slot, rule: SlotRule) -> Slot | None:
 def _attribute(rule: SlotRule, groups: dict[str, str | None], words: SlotPhrases) -> str | None:
     """Return the attribute of a rule. The placeholder ``{of}`` is replaced with the thing that the text names.
 
-    For example, "favourite {of}" becomes "favourite color". Return None if the attribute needs a thing and the text names none.
+    For example, "favourite {of}" becomes "favourite color". ``groups`` contains the named groups of the rule's regular
+    expression. The group ``of`` is the thing. Return None if the attribute needs a thing and the text names none.
     """
     if "{of}" not in rule.attribute:
         return rule.attribute

@@ -220,7 +220,7 @@ def _quotes_before(each: Candidate, context: Context) -> bool:
 
 
 def _kept_in(said: str, previous: str, context: Context) -> list[_Found]:
-    """Return the candidates in a sentence that are worth keeping. ``previous`` is the sentence before it."""
+    """Return the candidates in the sentence ``said`` that are worth keeping. ``previous`` is the sentence before ``said``."""
     return [found for found in _candidates_in(said, previous, context) if found[2] or _is_kept(found[0])]
 
 
@@ -237,7 +237,10 @@ def candidates(sentences: Sequence[str], context: Context) -> Iterator[_Found]:
 
 
 def _candidates_in(said: str, previous: str, context: Context) -> Iterator[_Found]:
-    """Yield the parts of one sentence that may become memories. ``previous`` is the sentence before it."""
+    """Yield the parts of the sentence ``said`` that can become memories. ``previous`` is the sentence before ``said``.
+
+    The results have the form described in :func:`candidates`.
+    """
     if _asks_only(said, context):
         return
     sentence, reading = said, context.read(said)
@@ -417,9 +420,10 @@ def _words_to_keep(sentence: str, reading: Reading) -> str:
 
 
 def _with_context(text: str, reading: Reading, sentence: str, previous: str, context: Context) -> str:
-    """Return a statement, preceded by earlier words if it cannot be understood without them.
+    """Return the statement ``text``, preceded by earlier words if the statement cannot be understood without them.
 
-    The earlier words come from the same sentence, the previous sentence, or the previous turn.
+    The earlier words come from the sentence that contains the statement (``sentence``), from the sentence before it
+    (``previous``), or from the previous turn.
     """
     folded = fold_clause(text)
     lost = is_english(folded, context.language) and not _CONCLUDED.search(folded) and points_nowhere(text, folded)

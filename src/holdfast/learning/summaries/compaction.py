@@ -138,7 +138,10 @@ def compact_to(
     vectors: RowVectors | None = None,
     max_characters: int = 400,
 ) -> Outcome:
-    """Return the changes that reduce the number of memories to ``cap``. Each memory occurs in at most one change."""
+    """Return the changes that reduce the number of memories to ``cap``. Each memory occurs in at most one change.
+
+    ``vectors`` has one row per memory. ``max_characters`` limits the length of a merged text.
+    """
     if cap < 0:
         raise InvalidInput(f"The cap must be 0 or more, not {cap}. Nothing was changed.")
     newest = max(memories, key=lambda memory: (memory.created_at, memory.id), default=None)

@@ -59,9 +59,10 @@ class TopicName:
 
 
 def slug(text: str, *, max_words: int = MAX_WORDS, max_characters: int = MAX_CHARACTERS) -> str:
-    """Return the text as a safe name. The name is empty if the text has no letter or digit.
+    """Return the text as a name in lower case, with hyphens between the words. The name can be used in file names and URLs.
 
-    A reserved name, such as ``nul`` or ``index``, gets the prefix ``topic-``.
+    The name is empty if the text has no letter or digit. A reserved name, such as ``nul`` or ``index``, gets the prefix
+    ``topic-``.
     """
     plain = unicodedata.normalize("NFKC", text).lower()
     spelled = "".join(c if _is_kept(c) else "-" for c in plain if c not in "'’")

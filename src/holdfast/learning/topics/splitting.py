@@ -79,8 +79,9 @@ def split(
 ) -> Outcome:
     """Move each memory of a page with more than ``max_lines`` lines to a narrower topic.
 
-    Subtopics get names that are not in ``taken``. Lines that fit no subtopic go to ``<topic>-general``. No new page gets
-    more than 85% of the lines.
+    The model chooses the narrower topics. If there is no model, or its answer does not help, rules choose them. ``vectors``
+    has one row per memory. Subtopics get names that are not in ``taken``. Lines that fit no subtopic go to
+    ``<topic>-general``. No new page gets more than 85% of the lines.
     """
     rows = rows_for(len(memories), vectors)
     if not split_needed(memories, max_lines=max_lines):

@@ -87,7 +87,10 @@ class Network:
         return self.run_all(ids, second=second, limit=1)[0]
 
     def run_all(self, ids: Sequence[int], *, second: int | None = None, limit: int | None = None) -> list[Floats]:
-        """Return the outputs of the network for one input: all outputs, or the first ``limit``."""
+        """Return the outputs of the network for one input: all outputs, or the first ``limit``.
+
+        ``ids`` and ``second`` are as in :meth:`run`.
+        """
         give_way()
         process = self._current()
         loaded = self._loaded(process)

