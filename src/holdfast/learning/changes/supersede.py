@@ -225,7 +225,7 @@ def _opposed(old: str, new: str) -> bool:
 
 
 def _contains_the_other(old: Slot, new: Slot) -> bool:
-    """Return True if one of two homes can contain the other, as a country contains a town. Both homes can then be true.
+    """Return True if one of two homes can contain the other, as a country contains a town. Both statements can then be true.
 
     This is the case if exactly one of the homes is a country or region.
     """

@@ -59,7 +59,7 @@ class TopicName:
 
 
 def slug(text: str, *, max_words: int = MAX_WORDS, max_characters: int = MAX_CHARACTERS) -> str:
-    """Return the text as a name in lower case, with hyphens between the words. The name can be used in file names and URLs.
+    """Return the text as a name in lower case, with hyphens between the words. Other punctuation is dropped.
 
     The name is empty if the text has no letter or digit. A reserved name, such as ``nul`` or ``index``, gets the prefix
     ``topic-``.
