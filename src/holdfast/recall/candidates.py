@@ -148,7 +148,7 @@ def _collect(found: dict[int, Found], arm: str, matches: Sequence[Match]) -> Non
 def _add_period_messages(
     store: Store, vector: QueryVector, question: RecallQuery, where: SearchFilter, found: dict[int, Found]
 ) -> None:
-    """Add messages from the periods of time that the question names to ``found``. ``where`` restricts the search to the periods.
+    """Add to ``found`` messages from the periods of time that the question names. ``where`` selects the messages of the periods.
 
     If the question names only a period, the newest messages of the period are added. Otherwise, the messages that match the
     question best are added.
