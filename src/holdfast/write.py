@@ -144,8 +144,8 @@ class Writer:
     def _propose(self, memory: Memory, replaced: Sequence[Memory], batch: str, reason: str | None) -> Memory:
         """Store a memory as a proposal, and return it. The proposal is not in use until a person accepts it.
 
-        ``replaced`` are the memories that the proposal supersedes when it is accepted. If the same memory was already proposed,
-        the earlier proposal is returned.
+        ``replaced`` are the memories that the proposal supersedes when it is accepted, and ``reason`` is recorded in the
+        history. If the same memory was already proposed, the earlier proposal is returned.
         """
         known = self.tx.memories(
             MemoryFilter(exactly=memory.scope, content_hash=memory.content_hash, statuses=("proposed",), unexpired_at=self.now)

@@ -85,7 +85,7 @@ def clean_name(name: str | None, *, what: str, limit: int = 512) -> str | None:
 def clean_label(name: str | None, *, what: str) -> str | None:
     """Return a tag, topic or speaker as one line without invisible characters. These names are not used as identifiers.
 
-    NUL and lone surrogates are replaced by U+FFFD.
+    NUL and lone surrogates are replaced by U+FFFD. Error messages name the text with ``what``.
     """
     return clean_name(storable(name) if isinstance(name, str) else name, what=what)
 
@@ -151,7 +151,9 @@ def clean_metadata(metadata: Mapping[str, Any], *, exact: bool = False) -> dict[
 def clean_value(key: str, value: Any, depth: int = 0, *, exact: bool = False) -> Any:
     """Return a value of metadata, or of a metadata filter, in a form that can be stored.
 
-    Raise InvalidInput if that is not possible. ``key`` is used in the error message.
+    Raise InvalidInput if that is not possible. ``key`` is the name of the value, for the error message. ``depth`` is the
+    number of lists and objects around the value. With ``exact``, NUL and lone surrogates are an error. Otherwise they are
+    replaced.
     """
     if isinstance(value, str):
         return exact_text(value, what=f"metadata {key!r}") if exact else storable(value)

@@ -86,7 +86,7 @@ def _names_in(tokens: list[str], known: _KnownNames) -> Iterator[str]:
 
 
 def _run(tokens: list[str], at: int, known: _KnownNames) -> int:
-    """Return the number of tokens of the name that starts at this position, or 0 if no name starts there."""
+    """Return the number of tokens of the name that starts at position ``at``, or 0 if no name starts there."""
     if not _is_capital(tokens[at]) or (_opens(tokens, at) and not _is_name_at_start(tokens, at, known)):
         return 0
     end = at + 1
@@ -109,7 +109,7 @@ def _connector(tokens: list[str], at: int) -> int:
 
 
 def _is_name_at_start(tokens: list[str], at: int, known: _KnownNames) -> bool:
-    """Return True if a capitalized word at the start of a sentence is a name."""
+    """Return True if the token at position ``at``, a capitalized word at the start of a sentence, is a name."""
     token, following = tokens[at], tokens[at + 1] if at + 1 < len(tokens) else ""
     plain = fold(_bare(token))
     nameable = bool(following) and _is_capital(following) and fold(_bare(following)) not in ORDINARY
@@ -126,7 +126,7 @@ def _is_name_at_start(tokens: list[str], at: int, known: _KnownNames) -> bool:
 
 
 def _opens(tokens: list[str], at: int) -> bool:
-    """Return True if a word is the first word of a sentence or quotation."""
+    """Return True if the token at position ``at`` is the first word of a sentence or quotation."""
     if at == 0 or tokens[at - 1] in _BEFORE_START:
         return True
     before = tokens[max(0, at - _MAX_SIGNS) : at]

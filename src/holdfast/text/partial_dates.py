@@ -87,7 +87,11 @@ def _year_after(text: str, start: int, date: StatedDate, at: datetime, tense: Te
 
 
 def _written_day(found: re.Match[str], at: datetime, tense: Tense) -> str:
-    """Return the full date, in parentheses, of a day that is named without its month ("on the 14th")."""
+    """Return the full date, in parentheses, of a day that is named without its month ("on the 14th").
+
+    ``found`` is the match of the day in the text, and ``at`` is the time at which the text was said. ``tense`` says whether
+    the day is before or after ``at``. The result is empty if there is no day with this number.
+    """
     number = int(re.sub(r"\D", "", found[0]))
     step = timedelta(days=1 if tense == "future" else -1)
     day = next((day for count in range(62) if (day := at + count * step).day == number), None)
@@ -95,7 +99,11 @@ def _written_day(found: re.Match[str], at: datetime, tense: Tense) -> str:
 
 
 def _season_year(season: re.Match[str], at: datetime, tense: Tense) -> int:
-    """Return the year of a season, which is the year of its last month. A winter that begins in 2026 has the year 2027."""
+    """Return the year of a season, which is the year of its last month. A winter that begins in 2026 has the year 2027.
+
+    ``at`` is the time at which the text was said. ``tense`` says whether the season is before or after ``at``. ``season`` is
+    the match of the season in the text. A word such as "last" or "next" in the match overrides ``tense``.
+    """
     start = _SEASON_STARTS[season["season"].casefold()]
     past = season["last"] or (season["after"] or "").strip().startswith("pasad")
     coming = season["next"] or (season["after"] and not past)

@@ -115,7 +115,7 @@ def _matches(text: str, at: datetime, *, stated: bool = False) -> list[tuple[int
 
 
 def written_day(day: datetime, *, spanish: bool) -> str:
-    """Return a calendar day in words."""
+    """Return a calendar day in words. The words are Spanish if ``spanish`` is True, otherwise English."""
     return _written(day, "day", spanish=spanish)
 
 

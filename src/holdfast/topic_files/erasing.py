@@ -22,8 +22,8 @@ class PagesToErase:
     def __init__(self, store: Store, clock: Clock, mirrors: FolderMirrors, owner: Mapping[str, str], *, whole: bool) -> None:
         """Find the pages of an owner, and import the edits in them.
 
-        ``owner`` names a user, app or agent, or several of them. ``whole`` is True if all data of the owner is erased. Then
-        :meth:`rewrite` also removes the owner's folders.
+        ``mirrors`` syncs the folder of the engine's own preset. ``owner`` names a user, app or agent, or several of them.
+        ``whole`` is True if all data of the owner is erased. Then :meth:`rewrite` also removes the owner's folders.
         """
         self._owner = owner
         self._whole = whole
@@ -54,7 +54,7 @@ class PagesToErase:
         return [path for root in self._roots for path in sorted(root.rglob("*")) if path.is_file() and not path.is_symlink()]
 
     def try_again(self) -> tuple[list[Path], list[str]]:
-        """Repeat :meth:`rewrite`. Return the files that remain in the folders, and the problems that remain."""
+        """Repeat :meth:`rewrite`. Return two lists: the files that remain, and messages about the problems that remain."""
         return self.rewrite(), list(self.problems)
 
     def _remove_folder(self, folder: Path, root: Path) -> None:

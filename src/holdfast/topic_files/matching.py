@@ -82,7 +82,8 @@ def _in_place(lines: Sequence[Line], texts: Sequence[str], matches: dict[int, in
 def pair_similar(new: Sequence[str], old: Sequence[str], *, min_ratio: float) -> list[tuple[int, int]]:
     """Pair new texts with similar old texts, the most similar first. Return the pairs as positions in ``new`` and ``old``.
 
-    Each text is in at most one pair. If there are more than ``_MAX_PAIRS`` possible pairs, only equal texts are paired.
+    The similarity of a pair is at least ``min_ratio``. Each text is in at most one pair. If there are more than
+    ``_MAX_PAIRS`` possible pairs, only equal texts are paired.
     """
     if len(new) * len(old) > _MAX_PAIRS:
         places = {text: place for place, text in enumerate(old)}

@@ -145,7 +145,8 @@ class Planner:
     def _close(self, key: str, page: BasePage, present: _PresentFile) -> None:
         """Plan the removal of a page that has no memories left.
 
-        The file stays if the user added layout to it, or if it had no lines before (only a title, for example).
+        ``key`` is the hash of the file name, ``page`` the file at the last sync, and ``present`` the file now. The file stays
+        if the user added layout to it, or if it had no lines before (only a title, for example).
         """
         read = parse_page(present.text)
         if not page.lines and not read.lines:
@@ -204,7 +205,8 @@ class Planner:
     def _purge(self, key: str, page: BasePage, present: _PresentFile | None, pages: dict[str, BasePage]) -> bool:
         """Plan to remove the lines of erased memories from a file with pending edits or an open question.
 
-        Return True if the file stays. Its new state is added to ``pages``.
+        ``key`` is the hash of the file name, ``page`` the file at the last sync, and ``present`` the file now. Return True if
+        the file stays. Its new state is added to ``pages``.
         """
         erased = {line.digest for line in page.lines if line.id in self._stored.erased}
         left = replace(page, lines=tuple(line for line in page.lines if line.id not in self._stored.erased))

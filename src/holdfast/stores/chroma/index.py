@@ -193,7 +193,10 @@ class _Folders:
             return shared
 
     def leave(self, folder: Path, shared: _Shared) -> None:
-        """Stop using a folder. The folder is closed when no store of this process uses it any longer."""
+        """Stop using a folder. The folder is closed when no store of this process uses it any longer.
+
+        ``shared`` is the object that :meth:`use` returned.
+        """
         with self._lock:
             if self._open.get(folder) is not shared:
                 return

@@ -28,8 +28,9 @@ _BATCH_ROWS = 1000
 def copy_store(source: Side, target: Side, *, progress: Progress | None = None, batch: int = _BATCH_ROWS) -> CopyReport:
     """Copy all tenants of a store to an empty target. An interrupted copy is resumed, and a finished copy is only verified.
 
-    Raise ``Conflict`` if the target holds other data. If the report says that source and target differ or that the full-text
-    index is incomplete, the target stays marked as unfinished and cannot be opened.
+    ``progress`` is called after each batch of rows, and ``batch`` is the number of rows per batch. Raise ``Conflict`` if the
+    target holds other data. If the report says that source and target differ or that the full-text index is incomplete, the
+    target stays marked as unfinished and cannot be opened.
     """
     started = time.monotonic()
     if source.place == target.place:
@@ -39,7 +40,10 @@ def copy_store(source: Side, target: Side, *, progress: Progress | None = None, 
 
 
 def tables_of(source: Side, target: Side) -> list[tuple[TableLayout, TableLayout]]:
-    """Return the layout of each copied table on both sides. Raise ``StoreError`` if the layouts of a table do not match."""
+    """Return a pair for each copied table: its layout in the source, and its layout in the target.
+
+    Raise ``StoreError`` if the two layouts of a table do not match.
+    """
     pairs = [(source.layout(table), target.layout(table)) for table in COPIED]
     for here, there in pairs:
         if (here.columns, here.key) != (there.columns, there.key):

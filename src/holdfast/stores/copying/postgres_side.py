@@ -250,7 +250,10 @@ class PostgresSide(Side):
                 copy.write_row(row)
 
     def index_text(self, connection: Connection, layout: TableLayout, units: Sequence[Row]) -> None:
-        """Add chunks to the full-text index, using their stored terms."""
+        """Add chunks to the full-text index, using their stored terms.
+
+        ``units`` are rows of the chunk table, and ``layout`` is the layout of this table.
+        """
         tenant, partition, item, window, terms = map(layout.columns.index, ("tenant", "partition", "item", "window", "terms"))
         postings = []
         for unit in units:

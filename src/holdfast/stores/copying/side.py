@@ -77,7 +77,10 @@ class Side(ABC):
 
     @abstractmethod
     def index_text(self, connection: Connection, layout: TableLayout, units: Sequence[Row]) -> None:
-        """Add chunks to the full-text index, using their stored terms."""
+        """Add chunks to the full-text index, using their stored terms.
+
+        ``units`` are rows of the chunk table, and ``layout`` is the layout of this table.
+        """
 
     @abstractmethod
     def empty(self, connection: Connection, table: str) -> None:
@@ -129,7 +132,11 @@ class Side(ABC):
     # --- shared by all ---
 
     def batches(self, layout: TableLayout, after: str | None, size: int) -> Iterator[list[Row]]:
-        """Yield the rows of a table in batches, sorted by primary key. Start after the key ``after``, which is JSON."""
+        """Yield the rows of a table in batches of up to ``size`` rows, sorted by primary key.
+
+        ``after`` is a primary key as JSON. The first batch starts after this key. If ``after`` is None, it starts with the
+        first row.
+        """
         last: list[Any] = json.loads(after) if after else []
         for _ in self.passes():
             while rows := self._page(layout, last, size):
@@ -176,7 +183,8 @@ class Side(ABC):
     def begin(self, source: str) -> None:
         """Mark this database as the target of an unfinished copy, so that nobody can open it as a store.
 
-        Also delete the rows that Holdfast writes when it opens a new store. The copied rows replace them.
+        ``source`` is the address of the copy's source. Also delete the rows that Holdfast writes when it opens a new store.
+        The copied rows replace them.
         """
         with self.writing() as connection:
             for table in MADE_BY_OPENING:
@@ -215,7 +223,10 @@ class Side(ABC):
             )
 
     def end(self, numbers: Mapping[str, int]) -> None:
-        """Set the sequences and remove the mark of an unfinished copy. From now on, the target can be opened."""
+        """Finish the copy into this database: set the sequences, and remove the mark of an unfinished copy.
+
+        ``numbers`` has the last number of each sequence. From now on, the database can be opened as a store.
+        """
         with self.writing() as connection:
             self.set_numbers(connection, numbers)
             connection.execute("DELETE FROM migrations WHERE number = ?", (COPYING,))

@@ -94,7 +94,10 @@ class SQLiteSide(Side):
         connection.executemany(f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({marks(columns)})", rows)
 
     def index_text(self, connection: Connection, layout: TableLayout, units: Sequence[Row]) -> None:
-        """Add chunks to the full-text index, using their stored terms."""
+        """Add chunks to the full-text index, using their stored terms.
+
+        ``units`` are rows of the chunk table, and ``layout`` is the layout of this table.
+        """
         item, window, partition, terms = map(layout.columns.index, ("item", "window", "partition", "terms"))
         fulltext.add_copied(connection, [(row[item], row[window], row[partition], row[terms]) for row in units])
 

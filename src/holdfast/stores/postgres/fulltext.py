@@ -92,7 +92,7 @@ class Postings:
         connection.execute("DELETE FROM units WHERE tenant = ? AND item = ?", (tenant, item))
 
     def move(self, connection: PostgresSession, tenant: str, item: int, new_item: int, partition: int) -> int:
-        """Move an item's chunks to another item number and partition. Return the number of chunks.
+        """Move an item's chunks to the item number ``new_item`` and to ``partition``. Return the number of chunks.
 
         The text is not tokenized again.
         """

@@ -174,9 +174,9 @@ def _data_folder(session: PostgresSession) -> Path | None:
 
 
 def _residue(session: PostgresSession, folder: Path, needles: Sequence[bytes]) -> list[str]:
-    """Return the files in the server's data directory (``folder``) that contain erased bytes.
+    """Return the files in the server's data directory (``folder``) that contain a needle (a byte string from the erased data).
 
-    Bytes that also occur in a live row are not reported, because another user may have stored the same text.
+    Needles that also occur in a live row are not reported, because another user may have stored the same text.
     """
     database = fetch_value(session, "SELECT oid FROM pg_database WHERE datname = current_database()")
     files = [path for part in (f"base/{database}", "pg_wal") for path in sorted((folder / part).rglob("*")) if path.is_file()]
@@ -186,9 +186,9 @@ def _residue(session: PostgresSession, folder: Path, needles: Sequence[bytes]) -
 
 
 def plain_residue(session: PostgresSession, files: Sequence[Path], needles: Sequence[bytes]) -> list[str]:
-    """Return the files outside the database, such as topic pages, that still contain erased bytes.
+    """Return those of ``files`` that still contain a needle (a byte string from the erased data).
 
-    Bytes that also occur in a live row are ignored.
+    ``files`` are files outside the database, such as topic pages. Needles that also occur in a live row are ignored.
     """
     found = {path: in_file for path in files if (in_file := held(_blocks(path), needles))}
     return [str(path) for path, in_file in found.items() if any(not _is_in_a_row(session, needle) for needle in in_file)]

@@ -181,7 +181,7 @@ class PostgresTransaction(SQLTransaction):
         return super().access_key(id)
 
     def stored_response(self, principal: str, key: str) -> StoredResponse | None:
-        """Return the stored response for an idempotency key, or None if there is none."""
+        """Return the stored response for an idempotency key of a principal, or None if there is none."""
         self._locks.hold([f"answer {principal} {key}"])
         return super().stored_response(principal, key)
 
@@ -268,9 +268,10 @@ class PostgresTransaction(SQLTransaction):
         return super().remove_sessions(sessions)
 
     def remove_scope(self, owner: Mapping[str, str]) -> None:
-        """Remove the remaining rows of a scope. Its memories and messages must already be removed.
+        """Remove the remaining rows of a scope. The caller must already have removed its memories and messages.
 
-        The remaining rows are jobs, partitions, access keys, traces, and the record of the user or app.
+        ``owner`` names the user, app or agent. The remaining rows are jobs, partitions, access keys, traces, and the record
+        of the user or app.
         """
         self._hold_owner(owner)
         super().remove_scope(owner)

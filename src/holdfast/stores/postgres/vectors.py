@@ -131,7 +131,10 @@ class _VectorQuery(NamedTuple):
 
 
 def _exact(connection: PostgresSession, parameters: _VectorQuery, partitions: list[int]) -> list[Row]:
-    """Rank the items by comparing the query with every vector."""
+    """Rank the items of the partitions by comparing the query with every vector. Items that the filter excludes are skipped.
+
+    Return rows of (item, chunk, partition, distance), nearest first.
+    """
     if not partitions:
         return []
     item_filter = parameters.item_filter.clauses
@@ -156,8 +159,9 @@ def _exact(connection: PostgresSession, parameters: _VectorQuery, partitions: li
 def _nearest(connection: PostgresSession, parameters: _VectorQuery, partition: int, dimensions: int) -> list[Row]:
     """Rank the items of a partition with its HNSW index. Items that the filter excludes are skipped.
 
-    The index scan ends after a limited number of vectors. If it finds fewer than ``limit`` items, only few items pass the
-    filter. The query is then compared with the vectors of all these items, which is fast.
+    ``dimensions`` is the number of dimensions of the indexed vectors. Return rows of (item, chunk, partition, distance),
+    nearest first. The index scan ends after a limited number of vectors. If it finds fewer than ``limit`` items, only few
+    items pass the filter. The query is then compared with the vectors of all these items, which is fast.
     """
     item_filter = parameters.item_filter.clauses
     found = connection.execute_planned(

@@ -30,7 +30,7 @@ class TextIndex(Protocol):
         ...
 
     def move(self, connection: Any, tenant: str, item: int, new_item: int, partition: int) -> int:
-        """Move an item's chunks to another item number and partition, and return the number of chunks."""
+        """Move an item's chunks to the item number ``new_item`` and to ``partition``. Return the number of chunks."""
         ...
 
 

@@ -41,7 +41,7 @@ class AccessReads:
 
     @guarded
     def stored_response(self, principal: str, key: str) -> StoredResponse | None:
-        """Return the stored response for an idempotency key, or None if there is none."""
+        """Return the stored response for an idempotency key of a principal, or None if there is none."""
         row = fetch_one(
             self.connection,
             f"SELECT {_RESPONSE_COLUMNS} FROM idempotency WHERE tenant = ? AND principal = ? AND key = ?",

@@ -346,9 +346,10 @@ class SQLTransaction(SQLReads, JobWrites, TraceWrites):
         return counts
 
     def remove_scope(self, owner: Mapping[str, str]) -> None:
-        """Remove the remaining rows of a scope. Its memories and messages must already be removed.
+        """Remove the remaining rows of a scope. The caller must already have removed its memories and messages.
 
-        The remaining rows are jobs, partitions, access keys, traces, and the record of the user or app.
+        ``owner`` names the user, app or agent. The remaining rows are jobs, partitions, access keys, traces, and the record
+        of the user or app.
         """
         if set(owner) == {"user"}:
             self._connection.execute("DELETE FROM users WHERE tenant = ? AND user = ?", (self.tenant, owner["user"]))

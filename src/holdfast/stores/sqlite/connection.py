@@ -217,7 +217,10 @@ def unlock(connection: apsw.Connection, key: str) -> None:
 
 
 def check_readable(connection: apsw.Connection, path: Path, *, encrypted: bool) -> None:
-    """Raise an error if the file cannot be read through this connection. Write nothing."""
+    """Raise an error if the file cannot be read through this connection. Write nothing.
+
+    ``encrypted`` is True if the connection has an encryption key. Then the error says that the key does not open the file.
+    """
     try:
         connection.execute("SELECT count(*) FROM sqlite_schema").get  # noqa: B018  (runs the query)
     except apsw.NotADBError as error:

@@ -60,7 +60,10 @@ def unindex(connection: apsw.Connection, tenant: str, item: int) -> None:
 
 
 def move(connection: apsw.Connection, tenant: str, item: int, new_item: int, partition: int) -> int:
-    """Move an item's chunks to another item number and partition, using their stored terms. Return the number of chunks."""
+    """Move an item's chunks to the item number ``new_item`` and to ``partition``. Return the number of chunks.
+
+    The text is not tokenized again.
+    """
     units = fetch(connection, "SELECT window, start, length, terms FROM units WHERE tenant = ? AND item = ?", (tenant, item))
     unindex(connection, tenant, item)
     rows = [(tenant, new_item, window, partition, start, length, terms) for window, start, length, terms in units]

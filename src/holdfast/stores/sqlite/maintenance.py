@@ -64,7 +64,10 @@ _DAMAGE = (apsw.Error, UnicodeError, LookupError, ValueError, TypeError, Arithme
 
 
 def _attempt(name: str, check: Callable[[], Finding]) -> Finding:
-    """Run a check and return its finding. If the file is too damaged for the check, the finding says so."""
+    """Run a check and return its finding. If the file is too damaged for the check, the finding says so.
+
+    ``name`` is the name of the check.
+    """
     try:
         return check()
     except apsw.BusyError:

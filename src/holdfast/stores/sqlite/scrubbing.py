@@ -92,7 +92,10 @@ def _empty_log(connections: SQLiteConnections, path: Path) -> bool:
 
 
 def _residue(connections: SQLiteConnections, path: Path, needles: Sequence[bytes]) -> tuple[str, ...]:
-    """Return the files of the store that still contain erased bytes. Bytes that also occur in a stored row are ignored."""
+    """Return the files of the store that still contain a needle (a byte string from the erased data).
+
+    Needles that also occur in a stored row are ignored.
+    """
     with translate_errors(path):
         connection = connections.reader()
         found = _files_holding(connection, path, needles)
@@ -101,9 +104,9 @@ def _residue(connections: SQLiteConnections, path: Path, needles: Sequence[bytes
 
 
 def plain_residue(connections: SQLiteConnections, path: Path, files: Sequence[Path], needles: Sequence[bytes]) -> tuple[str, ...]:
-    """Return the files outside the store, such as topic pages, that still contain erased bytes.
+    """Return those of ``files`` that still contain a needle (a byte string from the erased data).
 
-    Bytes that also occur in a stored row are ignored.
+    ``files`` are files outside the store, such as topic pages. Needles that also occur in a stored row are ignored.
     """
     found = {str(file): held([file.read_bytes()], needles) for file in files if file.is_file()}
     with translate_errors(path):

@@ -129,8 +129,8 @@ class WordCache:
     def _is_due(self, number: int, state: PartitionState) -> bool:
         """Return True if a waiting partition should be loaded now.
 
-        Either the partition was searched often enough to be loaded, or it has become so small that its next search
-        loads it anyway.
+        ``number`` is the number of the partition, and ``state`` has its current counts. Either the partition was searched
+        often enough to be loaded, or it has become so small that its next search loads it anyway.
         """
         with self._lock:
             return self._waiting.get(number, 0) >= state.terms or state.terms <= self._eager_terms
@@ -238,7 +238,8 @@ def _added(
 ) -> list[Row] | None:
     """Return the chunks that were added to a partition since its words were cached.
 
-    Return None if the partition also changed in other ways. Then all its chunks must be read again.
+    ``words`` are the cached words, and ``state`` has the current counts of the partition. Return None if nothing was cached,
+    or if the partition also changed in other ways. Then all its chunks must be read again.
     """
     if words is None or state.chunks < words.state.chunks or state.newest < words.state.newest:
         return None

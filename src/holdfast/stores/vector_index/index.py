@@ -97,7 +97,10 @@ class VectorIndex:
     # --- changes ------------------------------------------------------------------------------------
 
     def load(self, items: Items, chunks: Chunks, codes: Codes, scales: Floats) -> None:
-        """Add or replace many vectors. If an (item, chunk) pair occurs twice, the last one wins."""
+        """Add or replace many vectors. If an (item, chunk) pair occurs twice, the last one wins.
+
+        ``codes`` and ``scales`` are the vectors in the form that :func:`quantize` returns.
+        """
         self._check(items, chunks, codes, scales)
         last = _last_of_each(items, chunks)
         if last is not None:
@@ -112,7 +115,10 @@ class VectorIndex:
                 self._append(items[new], chunks[new], codes[new], scales[new])
 
     def put(self, item: int, chunk: int, code: Codes, scale: float) -> None:
-        """Add a vector, or replace the vector with the same item and chunk."""
+        """Add a vector, or replace the vector with the same item and chunk.
+
+        ``code`` and ``scale`` are the vector in the form that :func:`quantize` returns.
+        """
         scales = np.array([scale], np.float32)
         self._check(np.array([item]), np.array([chunk], np.int32), code[None, :], scales)
         with self._lock:

@@ -37,7 +37,7 @@ class _Fit:
 
 
 def conform(data: Any, schema: Schema) -> tuple[Any, tuple[str, ...]]:
-    """Return the valid part of the data, and a list of flaws.
+    """Fit data to a JSON schema. Return the valid part of the data, and messages about the flaws of the data.
 
     Raise ValueError if the data has values but none of them is valid.
     """
@@ -94,7 +94,8 @@ def _types(schema: Schema) -> tuple[str, ...]:
 def _match_enum(value: Any, schema: Schema, where: str) -> Any:
     """Return the enum value that equals the given value. Upper and lower case and surrounding spaces do not matter.
 
-    If the schema has no enum, return the value. Raise ``_Unfit`` if no enum value is equal.
+    If the schema has no enum, return the value. Raise ``_Unfit`` if no enum value is equal. ``where`` is the path of the
+    value in the data, for the error message.
     """
     if "enum" not in schema:
         return value
@@ -148,8 +149,8 @@ def _inside(where: str, name: str) -> str:
 def _as_object(value: Any, schema: Schema, where: str) -> Mapping[str, Any]:
     """Return the value as a mapping. Raise ``_Unfit`` if that is not possible.
 
-    A JSON string is parsed, and a list with one mapping becomes this mapping. Any other list becomes a property if exactly one
-    property of the schema is an array.
+    A JSON string is parsed, and a list with one mapping becomes this mapping. Any other list becomes the value of a property,
+    if exactly one property of the schema is an array. ``where`` is the path of the value in the data, for the error message.
     """
     if isinstance(value, str):
         value = _parse_if_json(value)

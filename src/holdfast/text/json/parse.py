@@ -265,7 +265,10 @@ class _Parser:
         return True
 
     def _close(self, bracket: str) -> None:
-        """Close the innermost open container of this type (object or array), and all unclosed containers inside it."""
+        """Close the innermost open container that ends with ``bracket``, and all unclosed containers inside it.
+
+        If no open container ends with ``bracket``, ignore the bracket.
+        """
         if self.stack[-1].key is not None:
             self.whole = False
         if all(opened.closer != bracket for opened in self.stack):

@@ -51,8 +51,8 @@ _NAME_KEYS = frozenset(("name", "nombre"))
 def third_person(text: str, language: str, *, subject: str | None = None) -> str:
     """Return a first-person clause as a third-person sentence about "the user" or a named speaker.
 
-    "I live in Lyon" becomes "The user lives in Lyon". A clause that cannot be rewritten safely is quoted:
-    ``The user said: "..."``.
+    ``subject`` is the name of the speaker, or None for "the user". "I live in Lyon" becomes "The user lives in Lyon". A
+    clause that cannot be rewritten safely is quoted: ``The user said: "..."``.
     """
     turned = _turned(text, language)
     who = subject or _the_user(text, language)
@@ -64,7 +64,8 @@ def third_person(text: str, language: str, *, subject: str | None = None) -> str
 def observed(text: str, language: str, *, subject: str | None = None) -> str:
     """Return a third-person sentence for an observation that the user confirmed: "You like tea" becomes "The user likes tea".
 
-    An observation that cannot be rewritten safely is quoted: ``The user confirmed: "..."``.
+    ``subject`` is the name of the user, or None for "the user". An observation that cannot be rewritten safely is quoted:
+    ``The user confirmed: "..."``.
     """
     if language == "en" and _TO_YOU.search(text):
         as_own = _YOU.sub(lambda match: _AS_OWN[match[0].lower()], text.replace("’", "'"))

@@ -90,7 +90,11 @@ def turn_spanish(text: str, place: str) -> str | None:
 
 
 def _owned(found: re.Match[str], place: str) -> str | None:
-    """Rewrite a clause that starts with "mi" or "mis": "mi hermana ..." becomes "la hermana de" plus the speaker."""
+    """Rewrite a clause that starts with "mi" or "mis": "mi hermana ..." becomes "la hermana de" plus the speaker.
+
+    ``found`` is the match of the clause, and ``place`` is the placeholder for the speaker. Return None if the clause cannot
+    be rewritten safely.
+    """
     words = found["rest"].split(" ")
     length = 2 if words[0].lower() in _ADJECTIVES and len(words) > 1 else 1
     noun, rest = words[:length], words[length:]

@@ -195,7 +195,7 @@ class IndexFeed:
         return bool(queue.waiting(self.connection, self.tenant, model, limit=1))
 
     def apply_batch(self, build: Build, partitions: Collection[int] | None = None) -> bool:
-        """Apply one batch of queued changes to the index. Return False if another thread or process is writing.
+        """Apply one batch of queued changes to the index of a build. Return False if another thread or process is writing.
 
         With ``partitions``, apply only changes of these partitions.
         """
@@ -231,14 +231,17 @@ class IndexFeed:
         return True
 
     def apply_all(self, build: Build) -> bool:
-        """Apply all queued changes to the index. Return False if another thread or process is writing."""
+        """Apply all queued changes to the index of a build. Return False if another thread or process is writing."""
         while self.has_queued(build.model):
             if not self.apply_batch(build):
                 return False
         return True
 
     def count_differences(self, build: Build) -> int:
-        """Count the vectors that are only in the index or only in the SQLite file. Vectors with a queued change are not counted."""
+        """Count the vectors that are only in the index of a build, or only in the SQLite file.
+
+        Vectors with a queued change are not counted.
+        """
         if not build.mark:
             return 0
         index = self.opened(build)

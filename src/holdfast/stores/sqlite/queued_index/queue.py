@@ -97,7 +97,10 @@ def count_waiting(connection: apsw.Connection, tenant: str, model: int) -> int:
 
 
 def start_batch(connection: apsw.Connection, tenant: str, build: Build, mark: str) -> None:
-    """Record that the batch with this mark (its random id) is about to be applied. Needs a write transaction."""
+    """Record that a batch is about to be applied to a build. Needs a write transaction.
+
+    ``mark`` is the random id of the batch.
+    """
     connection.execute(
         "UPDATE indexes SET next = ? WHERE tenant = ? AND model = ? AND build = ?", (mark, tenant, build.model, build.build)
     )
