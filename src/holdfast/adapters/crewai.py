@@ -135,7 +135,10 @@ class HoldfastStorage:
         limit: int = 10,
         min_score: float = 0.0,
     ) -> list[tuple[MemoryRecord, float]]:
-        """Return the records nearest to a vector, best first, each with its score: the cosine, or 0 if the cosine is negative."""
+        """Return the records nearest to a vector, best first, each with its score: the cosine, or 0 if the cosine is negative.
+
+        Only records that match all given criteria and have at least the score ``min_score`` are returned.
+        """
         if not self._vectors.dimensions or not any(query_embedding):
             return []
         self._check_dimensions([query_embedding])

@@ -37,7 +37,10 @@ class MemoryFiles:
     # Commands
 
     def view(self, path: str, lines: tuple[int, int] | None = None) -> str:
-        """Show the files of a folder up to two levels deep, or the numbered lines of a file. A last line of -1 means the end."""
+        """Show the files of a folder up to two levels deep, or the numbered lines of a file.
+
+        ``lines`` are the numbers of the first and the last line to show. A last line of -1 means the end of the file.
+        """
         parts = parts_of(path)
         found = self._file(parts)
         if found is None:

@@ -284,6 +284,9 @@ class SensitiveLoop:
 
 
 def _is_from(memory: types.Memory, conversation: str) -> bool:
-    """Return True if a memory was derived from a conversation, directly or through a memory that was merged into it."""
+    """Return True if a memory was derived from a conversation.
+
+    Also return True if a memory derived from the conversation was later merged into this memory.
+    """
     related = memory.metadata.get(RELATED) or ()
     return memory.metadata.get(CONVERSATION) == conversation or conversation in related

@@ -27,7 +27,11 @@ class Selection:
 
     @property
     def parts(self) -> dict[str, str]:
-        """The selection as written in the header of an export."""
+        """The selection as written in the header of an export.
+
+        The keys ``user``, ``app`` and ``agent`` have the names of the owner, and ``session`` has the id of the session,
+        if they are selected.
+        """
         if self.session is None:
             return dict(self.owner)
         scope = self.session.scope

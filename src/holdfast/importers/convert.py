@@ -12,8 +12,9 @@ _SUFFIXES = ("", "-wal", "-shm", "-journal")
 def moved_aside(file: Path, format: str) -> Iterator[Path]:
     """Context manager: rename a database, such as ``memory.db`` to ``memory.rumi.db``, and yield the new path.
 
-    The database's write-ahead log is renamed, too. If the ``with`` block raises an error, the store that was created at the
-    old path is removed, and the database gets its old name back.
+    ``format`` is the name of the database's format, which becomes part of the new name. The database's write-ahead log
+    is renamed, too. If the ``with`` block raises an error, the store that was created at the old path is removed, and
+    the database gets its old name back.
     """
     names = (file.with_name(f"{file.stem}.{format}{f'-{number}' if number else ''}{file.suffix}") for number in count())
     kept = next(name for name in names if not name.exists())

@@ -235,7 +235,8 @@ class Memory:
         """List memories, newest first.
 
         The call must name a user, an agent or a run: in ``filters``, or with ``user_id``, ``agent_id`` or ``run_id`` as
-        in mem0 1.x. ``limit`` is an old name of ``top_k``.
+        in mem0 1.x. ``limit`` is an old name of ``top_k``, the maximum number of memories. With ``show_expired``,
+        expired memories are listed, too.
         """
         limit = read_limit(top_k if limit is None else limit)
         wanted = read_filters(filters, user_id=user_id, agent_id=agent_id, run_id=run_id)
@@ -260,7 +261,8 @@ class Memory:
     ) -> Results:
         """Return the memories that match a query, best first, with a score from 0 to 1.
 
-        With ``explain``, each result also names the searches that found it: by words, by meaning or by time.
+        Memories with a score below ``threshold`` are left out. With ``show_expired``, expired memories are searched,
+        too. With ``explain``, each result also names the searches that found it: by words, by meaning or by time.
         ``reference_date`` is the time that words such as "yesterday" refer to. ``rerank`` has no effect, because a
         reranker is a setting of the memory.
         """

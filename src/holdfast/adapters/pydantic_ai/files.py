@@ -77,7 +77,11 @@ class HoldfastFiles:
     async def write(
         self, path: str, content: str, *, expected_version: str | None, operation: MemoryOperation | None = None
     ) -> MemoryMutation:
-        """Create or replace a file, if it has the expected version."""
+        """Create or replace a file, if it has the expected version. Otherwise raise ``MemoryConflictError``.
+
+        If ``expected_version`` is None, the file must not exist. If ``operation`` has already run, nothing is written,
+        and its stored result is returned.
+        """
         return await self.write_with_metadata(
             path, content, expected_version=expected_version, metadata=None, operation=operation
         )
@@ -91,7 +95,10 @@ class HoldfastFiles:
         metadata: Mapping[str, str] | None,
         operation: MemoryOperation | None = None,
     ) -> MemoryMutation:
-        """Create or replace a file, if it has the expected version, and store metadata with it."""
+        """Create or replace a file, if it has the expected version, and store metadata with it.
+
+        The other arguments and the errors are those of :meth:`write`.
+        """
         _check_path(path)
         stored = {"operation": operation.id if operation else None, "metadata": _checked_metadata(metadata)}
         file = {"text": content, "metadata": stored, "index": [f"{path}\n{content}"]}
@@ -100,7 +107,10 @@ class HoldfastFiles:
     async def delete(
         self, path: str, *, expected_version: str | None, operation: MemoryOperation | None = None
     ) -> MemoryMutation:
-        """Delete a file, if it has the expected version."""
+        """Delete a file, if it has the expected version. Otherwise raise ``MemoryConflictError``.
+
+        If ``operation`` has already run, nothing is deleted, and its stored result is returned.
+        """
         _check_path(path)
         gone = {"text": "", "metadata": {"deleted": True}, "index": False}
         return await asyncio.to_thread(self._change, path, gone, expected_version, operation)
@@ -176,8 +186,9 @@ class HoldfastFiles:
     ) -> MemoryMutation:
         """Write a file if it has the expected version. Raise ``MemoryConflictError`` if it has another version.
 
-        The result of ``operation`` is stored in the same transaction. If the operation has already run, nothing is
-        written, and its stored result is returned.
+        ``file`` has the new text, metadata and searched texts. If ``expected_version`` is None, the file must not
+        exist. The result of ``operation`` is stored in the same transaction. If the operation has already run, nothing
+        is written, and its stored result is returned.
         """
         if (done := self._receipt(operation)) is not None:
             return done

@@ -282,8 +282,9 @@ def _polarities(plain: list[str], about_end: list[bool], *, spanish: bool) -> li
 def _about_end(plain: list[str], voice: Voice) -> list[bool]:
     """Return, for each word, True if its part of the sentence says that something ended, as in "I left Acme".
 
-    Such a part both affirms (it was so) and denies (it is so no longer). There is one exception: in a report (a sentence
-    about "the user"), a part with a word such as "stopped" only denies. The result is False for the words of such a part.
+    "I left Acme" both affirms (it was so) and denies (it is so no longer). There is one exception: in a report (a
+    sentence about "the user"), a part with a word such as "stopped" only denies. For the words of this part, the result
+    is False. ``plain`` are the words of the sentence, and ``voice`` says who wrote it.
     """
 
     def ends(part: list[str]) -> bool:

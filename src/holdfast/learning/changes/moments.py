@@ -26,10 +26,10 @@ def moments_of(text: str) -> dict[str, frozenset[str]]:
 
 
 def times_differ(old: str, new: str, *, moved: bool) -> bool:
-    """Return True if the new time contradicts the old time, as Monday contradicts Friday.
+    """Return True if a time in the new text contradicts a time in the old text, as Monday contradicts Friday.
 
-    ``moved`` means that the new text says that something was moved. In that case, times of different sorts, such as
-    Friday and the 12th, also contradict each other.
+    Set ``moved`` if the new text says that something was moved to another time. Times of different sorts, such as
+    Friday and the 12th, then also contradict each other. Return False if one of the texts names no time.
     """
     before, after = moments_of(old), moments_of(new)
     if not before or not after:

@@ -168,8 +168,8 @@ class _Batch:
     def _unstated_rest(self, put: Put, found: Sequence[Neighbor]) -> list[Put]:
         """Return the still true parts of the memories that ``put`` replaces, as new Puts (memories to store).
 
-        The replaced memories are those in ``put.replaces``, as a model named them. Parts that another new Put already states
-        are left out.
+        The replaced memories are those of the known memories in ``found`` whose ids a model listed in ``put.replaces``.
+        Parts that another new Put already states are left out.
         """
         replaced = [neighbor.memory for neighbor in found if neighbor.memory.id in put.replaces]
         rest = [each for memory in replaced for each in remainder(memory, put, self._chance)]
