@@ -154,6 +154,9 @@ def _fail_in_many_ways(ana: Visitor, served: Served) -> Iterator[str]:
         yield expected
 
 
+CLIPPED = "() => [...document.querySelectorAll('.toast > span')].some((node) => node.scrollHeight > node.clientHeight + 1)"
+
+
 def test_failed_actions_are_explained_in_spanish(ana: Visitor, served: Served) -> None:
     details: list[str] = []
     problem = "application/problem+json"
@@ -170,6 +173,7 @@ def test_failed_actions_are_explained_in_spanish(ana: Visitor, served: Served) -
         assert [text for text in details if text in shown] == [], "a text of the server is shown in English"
         assert ana.page.locator("details.original").count() == 0, "a text of the server has no translation"
         assert _english(ana) == []
+        assert not ana.page.evaluate(CLIPPED), "a notification hides a part of its text"
         count += 1
     assert count > 10
     assert len(details) > 10
