@@ -195,7 +195,7 @@ class SearchFilter:
 
 
 class MessagePlace(NamedTuple):
-    """The fields of a message that recall needs: its session, role, speaker, time and dialogue act, and sometimes its text."""
+    """Those fields of a message that recall needs: session, role, speaker, time and dialogue act, and sometimes the text."""
 
     seq: int
     session: str

@@ -206,7 +206,11 @@ class MemoryFiles:
                 raise FileError(f"Cannot create {path}: {ROOT}/{'/'.join(parts[:depth])} is a file")
 
     def _listing(self, path: str, folder: Parts) -> str:
-        """Return the files and folders up to two levels deep, with sizes. The size of a folder is the total size of its files."""
+        """Return a text that lists the files and folders below a folder, up to two levels deep, with their sizes.
+
+        The size of a folder is the total size of its files. ``path`` is the path of the folder as text, and ``folder``
+        has its parts.
+        """
         sizes: dict[Parts, int] = {}
         total = 0
         for file in self._files(folder):
@@ -242,7 +246,7 @@ def parts_of(path: str) -> Parts:
 
 
 def _lines_with(text: str, part: str) -> list[int]:
-    """Return the number of the line in which each occurrence of ``part`` starts."""
+    """Return, for each occurrence of ``part`` in a text, the number of the line in which the occurrence starts."""
     found, start = [], text.find(part)
     while start != -1:
         found.append(text.count("\n", 0, start) + 1)
@@ -255,7 +259,7 @@ def _numbered(lines: Iterable[str], first: int) -> str:
 
 
 def indexed(text: str) -> list[str]:
-    """Return the part of a file's text that can be searched: a list with its first 100,000 characters."""
+    """Return the searchable part of a file's text, as a list of one text: its first 100,000 characters."""
     return [text[:_MAX_INDEXED_CHARACTERS]]
 
 

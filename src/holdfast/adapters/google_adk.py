@@ -45,7 +45,7 @@ class HoldfastMemoryService(BaseMemoryService):
         self._relevant_only = relevant_only
 
     async def add_session_to_memory(self, session: Any) -> None:
-        """Store the events of a session that are not stored yet, and queue the extraction of memories."""
+        """Store those events of a session that are not stored yet, and queue the extraction of memories."""
         await asyncio.to_thread(self._add, session.app_name, session.user_id, session.id, session.events)
 
     async def add_events_to_memory(

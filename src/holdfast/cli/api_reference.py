@@ -160,7 +160,10 @@ def _fields(kind: type) -> Iterator[str]:
 
 
 def _attributes(kind: type) -> dict[str, str]:
-    """Return the public attributes of a class that are documented by a docstring, in the class body or in ``__init__``."""
+    """Return the docstrings of the public attributes of a class, by the attribute's name.
+
+    An attribute can be defined in the class body or in ``__init__``. Attributes without a docstring are left out.
+    """
     body = ast.parse(textwrap.dedent(inspect.getsource(kind))).body[0]
     assert isinstance(body, ast.ClassDef)
     inits = [node for node in body.body if isinstance(node, ast.FunctionDef) and node.name == "__init__"]

@@ -34,7 +34,10 @@ def roles_set_at_start(settings: Settings, preset: Preset) -> dict[str, str]:
 
 
 def choices(role: ModelRole) -> list[str]:
-    """Return the models of a role that are on this machine, and ``none``. Models of providers are not listed."""
+    """Return the names of the local models for a role, and ``none``. A local model is listed if it is on this machine.
+
+    For a reranker, ``chat`` is listed, too. Models of providers are not listed.
+    """
     known: Mapping[str, registry.Spec] = {
         "embedder": {**registry.MODELS, **registry.PACKAGED},
         "reranker": registry.RERANKERS,

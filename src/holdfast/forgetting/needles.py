@@ -50,7 +50,7 @@ def change_texts(changes: Iterable[ChangeRecord]) -> Iterator[str]:
 
 
 def session_texts(session: SessionRecord) -> Iterator[str]:
-    """Yield the id of a session, which a caller may have chosen, and its metadata."""
+    """Yield the id of a session and the texts in its metadata. The id counts as a text, because a caller can choose it."""
     yield session.id
     yield from _strings(session.metadata)
 

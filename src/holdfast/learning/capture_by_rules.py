@@ -66,7 +66,7 @@ def _is_near(each: SourcedStatement) -> bool:
 
 
 def _ended_by(each: SourcedStatement, reader: SentenceReader | None) -> ToldChange | None:
-    """Return the area of life and the key of the known memory that a statement makes outdated, or None."""
+    """Find the known memory that a statement makes outdated. Return its area of life and its key, or None."""
     if not isinstance(reader, ChangeReader):
         return None
     said = each.statement.said or each.statement.text

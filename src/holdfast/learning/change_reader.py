@@ -24,7 +24,7 @@ The area of the memory is used instead: "we moved" is about the home.
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToldChange:
-    """The area of life (such as ``work``) and the key of a known memory that a sentence makes outdated."""
+    """A known memory that a sentence makes outdated, described by its area of life (such as ``work``) and its key."""
 
     area: Area
     key: str | None = None

@@ -49,7 +49,7 @@ def _check_operator(operator: str, value: Any) -> None:
 
 
 def conjuncts(filters: Filters) -> Iterator[tuple[str, Any]]:
-    """Yield the conditions of a filter that must all hold: those at its top level, and those inside AND."""
+    """Yield those conditions of a filter that must all hold: the conditions at its top level, and the conditions inside AND."""
     for name, condition in filters.items():
         if name == "AND":
             for each in condition:
@@ -97,7 +97,7 @@ def _equal_values(condition: Any) -> Sequence[Any] | None:
 def as_where(filters: Filters) -> dict[str, Any] | None:
     """Return a store filter for ``recall`` and ``memories`` that lets all matching memories through.
 
-    It may also let other memories through. :func:`matches` removes these afterwards.
+    The filter possibly lets other memories through, too. :func:`matches` removes these afterwards.
     """
     parts = [found for name, condition in conjuncts(filters) if (found := _translated(name, condition)) is not None]
     return {"$and": parts} if parts else None

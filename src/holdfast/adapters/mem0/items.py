@@ -113,7 +113,7 @@ def is_expired(memory: holdfast.Memory) -> bool:
 
 
 def payload_of(memory: holdfast.Memory) -> Item:
-    """Return the names and values of a memory that a filter can use: its metadata, ids, times and text."""
+    """Return a memory as a dict with everything that a filter can use: its metadata, ids, times and text."""
     core = {"id": memory.id, "data": memory.text, "memory": memory.text, "hash": _hash(memory), "user_id": memory.scope.user}
     times = {"created_at": memory.created_at.isoformat(), "updated_at": memory.updated_at.isoformat()}
     return {**memory.metadata, **core, **times}

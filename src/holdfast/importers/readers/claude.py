@@ -77,7 +77,10 @@ def _is_part(item: Mapping[str, Any], wanted: str) -> bool:
 
 
 def _objects(path: Path, name: str) -> Iterator[Fields]:
-    """Yield the objects of a JSON file: the items of a list, or the only object."""
+    """Yield the objects of a JSON file: the items of a list, or the only object.
+
+    ``path`` is the archive, folder or file, and ``name`` is the name of the JSON file in it.
+    """
     with opened(path, name) as file:
         is_list = file.read(_HEAD).lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"[")
     with opened(path, name) as file:

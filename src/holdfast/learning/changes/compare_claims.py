@@ -147,7 +147,7 @@ class ClaimComparer:
         return ends, kept
 
     def _rest(self, claim: str, new: str) -> list[str]:
-        """Return the parts of an ended claim that are still true, each as a sentence."""
+        """Return those parts of the ended claim ``claim`` that are still true, each as a sentence. ``new`` is the new claim."""
         rest = rest_of(claim, new, detect_language(claim), self.chance)
         return [each if each.endswith((".", "!")) else f"{each}." for each in rest if rest != [claim]]
 

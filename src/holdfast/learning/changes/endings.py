@@ -240,7 +240,10 @@ def _can_end_own(old: SlotClause, ending: Ending, changes: ChangePhrases, langua
 
 
 def _is_place_left(old: SlotClause, ending: Ending, language: str) -> bool:
-    """Return True if ``ending`` is about a place or group in the old clause, such as "at the hotel" or "with the choir"."""
+    """Return True if ``ending`` is about a place or group that the old clause names.
+
+    For example, the old clause "I work at the hotel" names the hotel, and "I sing with the choir" names the choir.
+    """
     places = _PLACE.findall(old.predicate)
     return any(_contains(meaning(place, language), ending.things) for place in places)
 

@@ -176,7 +176,7 @@ class _Batch:
         return [each for each in rest if not meaning(each.text, each.language) <= self._stated]
 
     def _append(self, put: Put) -> None:
-        """Add a Put (a memory to store) to the batch, and drop earlier Puts of the batch that it supersedes.
+        """Add a Put (a memory to store) to the batch, and drop those earlier Puts of the batch that the new Put supersedes.
 
         If an earlier Put says the same, the new Put is not added. Instead, its sources are added to the earlier Put.
         """
@@ -195,7 +195,7 @@ class _Batch:
         self.puts.append(put)
 
     def _ended_in_batch(self, put: Put) -> list[Put]:
-        """Return the earlier Puts (memories to store) of the batch that the new Put certainly supersedes.
+        """Return those earlier Puts (memories to store) of the batch that the new Put certainly supersedes.
 
         If no match is certain, return a list with the uncertain match if there is exactly one, otherwise an empty list.
         """

@@ -40,9 +40,10 @@ Chance: TypeAlias = Callable[[str, str], float]
 
 
 def rest_of(sentence: str, new: str, language: str | None, chance: Chance | None = None) -> list[str]:
-    """Return the claims of a sentence that are still true after a new statement, with the outdated words cut out.
+    """Return those claims of a sentence that are still true after a new statement, with the outdated words cut out.
 
-    The list is empty if nothing is still true. ``chance`` estimates which claim has changed if the words do not show it.
+    The list is empty if nothing is still true. ``chance`` estimates which claim has changed if the words do not show
+    it.
     """
     language = language if language in LANGUAGES else "en"
     claims = split_claims(sentence, language)
@@ -98,9 +99,9 @@ def _retired(text: str, new: str, language: str) -> list[tuple[Slot, Slot]]:
 
 
 def _rest_of_claim(claim: str, new: str, language: str) -> str | None:
-    """Return the part of a changed claim that is still true.
+    """Return that part of a changed claim that is still true after the statement ``new``.
 
-    Return None if there is none, or if it is unclear what has changed.
+    Return None if no part is still true, or if it is unclear what has changed.
     """
     listed = list_in(claim, language)
     if listed is not None:
