@@ -23,7 +23,10 @@ _MAX_OVERTAKING = 8
 
 
 class FairSlots:
-    """At most ``size`` threads have a slot at a time. The others wait in line. Tasks of low priority take all slots but one."""
+    """At most ``size`` threads have a slot at a time. The others wait in line.
+
+    Tasks of the kind "low" can take all slots but one, so that a slot is soon free for the others.
+    """
 
     def __init__(self, size: int) -> None:
         self._guard = threading.Lock()
@@ -35,7 +38,10 @@ class FairSlots:
 
     @contextmanager
     def slot(self, kind: TaskKind = "short") -> Iterator[None]:
-        """Context manager: wait for a slot, and hold it while the ``with`` block runs. Short tasks are served before long ones."""
+        """Context manager: wait for a slot, and hold it while the ``with`` block runs.
+
+        Of the waiting tasks, those of the kind "short" are served before the others.
+        """
         self._take(kind)
         try:
             yield

@@ -203,7 +203,7 @@ class Lanes:
         return cls(lanes, computes)
 
     def turn(self, name: LaneName, tenant: str) -> "Turn":
-        """Return the place of a request in the lane (queue) with this name."""
+        """Return a new place in the lane (queue) with this name, for one request of the tenant."""
         priority: Priority = "usual"
         if self.computes and name != "chat":
             priority = "urgent" if name == "quick" else "low"

@@ -53,7 +53,7 @@ class Samples(Body):
 
 
 class StoredSamples(Model):
-    """The sample data that is stored."""
+    """The users whose memories and messages are sample data, in the response to a request that stored them."""
 
     users: Annotated[list[str], Field(examples=[["Marta (sample)"]])]
     """The users to whom all sample data belongs."""
