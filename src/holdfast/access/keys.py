@@ -224,8 +224,9 @@ class Gate:
         ``by`` is the principal that creates the key, or None for trusted code. A new key never has more access than its
         creator.
 
-        Once a key was created, every request needs a key. Therefore the first key that a principal creates must be an
-        unbound admin key of the operator's tenant. With any other first key, no request could administer the server.
+        Once a key was created, every request needs a key. If there is no key yet, a principal can therefore
+        create only an unbound admin key of the operator's tenant. After any other first key, no request could administer the
+        server.
         """
         if level not in LEVELS:
             raise InvalidInput(f"The level of a key must be {', '.join(LEVELS[:-1])} or {LEVELS[-1]}, not {level!r}.")

@@ -146,7 +146,7 @@ class Background:
 
     @classmethod
     def of(cls, strengths: Sequence[float], *, words_alone: bool = False, personal: float = 0.0) -> "Background":
-        """Compute the background from the strengths of the candidates, ordered best first.
+        """Compute the baseline with which hits are compared, from the strengths of the candidates, ordered best first.
 
         Set ``words_alone`` if there are no cosines, so that the strengths depend only on shared words. ``personal`` is the
         logit of the probability that the query is about the person's life.

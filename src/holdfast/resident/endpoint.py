@@ -60,17 +60,17 @@ class Endpoint(NamedTuple):
 
     @property
     def address_file(self) -> str:
-        """The file that contains the address to connect to. It exists while the process listens."""
+        """Path of the file with the address to connect to. The file exists while the process listens."""
         return self._file(".json")
 
     @property
     def socket_file(self) -> str:
-        """The Unix socket."""
+        """Path of the Unix socket."""
         return self._file(".sock")
 
     @property
     def log_file(self) -> str:
-        """The log. It contains no text of memories or messages."""
+        """Path of the log file. The log contains no text of memories or messages."""
         return self._file(".log")
 
 

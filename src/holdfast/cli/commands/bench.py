@@ -30,7 +30,10 @@ def _installed() -> click.Group:
 
 
 def _how_to_install() -> str:
-    """Return the command that installs the benchmarks into the running environment, if this is a clone of the repository."""
+    """Return a sentence that says how to install the benchmarks.
+
+    If the package runs from a clone of the repository, the sentence has the complete command with all paths.
+    """
     folder = Path(__file__).parents[4] / "bench"
     if (folder / "pyproject.toml").is_file():
         return f"Install them from this clone: {shlex.quote(sys.executable)} -m pip install {shlex.quote(str(folder))}"

@@ -319,11 +319,11 @@ def preview_erasure(body: requests.ErasePreview, caller: Calling) -> responses.E
 
 
 def _targets(body: requests.Erase, other: str | None = None) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the target of an erasure as two dicts: an id, keyed by its field, and the parts of a scope, keyed by their names.
+    """Return the target of an erasure as two dicts, of which at most one has entries.
 
-    The field of an id is ``id``, ``session`` or ``source``. The parts of a scope are ``user``, ``app`` and ``agent``.
-    ``other`` is a target of another type, or None. Raise ``InvalidInput`` unless the request has exactly one target. So at
-    most one of the dicts has entries.
+    The first dict is for an id. Its key is the name of the field: ``id``, ``session`` or ``source``. The second is for a scope. Its
+    keys are ``user``, ``app`` and ``agent``. Raise ``InvalidInput`` unless the request has exactly one target. ``other`` is a
+    target of another type, or None; with it, both dicts are empty.
     """
     one = {name: id for name in ("id", "session", "source") if (id := getattr(body, name)) is not None}
     named = {name: part for name in ("user", "app", "agent") if (part := getattr(body, name)) is not None}

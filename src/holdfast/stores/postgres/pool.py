@@ -278,8 +278,8 @@ class PostgresConnections:
     def _status(self, transaction: Transaction) -> str:
         """Return the state of a transaction: committed, aborted, in progress, reused or unknown.
 
-        "Reused" means that a transaction with this id was committed, but that the server has crashed since. The id may then
-        belong to another transaction.
+        "Reused" means that the server has crashed since, and that it knows the id as committed. That can be another transaction
+        to which the server gave the same id after the crash.
         """
         query = "SELECT pg_xact_status($1::xid8), pg_stat_get_bgwriter_stat_reset_time()::text"
         try:
