@@ -140,9 +140,9 @@ class FolderFiles(MemoryFiles):
     def _keep_state(self, known: dict[str, str]) -> None:
         """Record the state after a synchronization: for each file that is equal on disk and in the memory, its hashes.
 
-        ``known`` is the state recorded before. A file that is not equal keeps its hashes from ``known``. The recorded
-        state has no owner, so it stays when the owner's data is erased. It contains only hashes, no file names or
-        texts.
+        ``known`` is the state recorded before. A file of the memory that is missing or different on disk keeps its hashes
+        from ``known``. The recorded state has no owner, so it stays when the owner's data is erased. It contains only
+        hashes, no file names or texts.
         """
         state = {}
         on_disk = self._read_folder()

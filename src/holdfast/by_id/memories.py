@@ -239,8 +239,9 @@ def decide(services: Services, id: str, *, accept: bool, reader: Scope | None = 
 def undo(services: Services, change: str | ChangeRecord, *, reader: Scope | None = None) -> list[Memory]:
     """Undo a change and all other changes of its batch. Return the resulting memories. ``change`` may also be the id of a batch.
 
-    Messages that the batch has hidden can be recalled again. Raise ``NotFound`` if the change does not exist, or if the
-    scope ``reader`` may not see all the memories and messages of the batch.
+    Messages that the batch has hidden can be recalled again. Raise ``NotFound`` if the change does not exist, if the
+    scope ``reader`` may not see all the memories and messages of the batch, or if one of the memories was erased. Raise
+    ``Conflict`` if one of the memories has been changed since.
     """
     id = change if isinstance(change, str) else change.id
     with services.store.write() as tx:

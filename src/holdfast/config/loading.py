@@ -158,8 +158,9 @@ def merge(file: Mapping[str, Any], variables: Mapping[str, Any], arguments: Mapp
 def _design(file: Mapping[str, Any], preset: str) -> DesignSettings | None:
     """Return the settings of a design (an assistant such as Rumi) from a settings file. ``preset`` is the chosen preset.
 
-    Return None if the file has no settings of a design, or if the file names another preset than ``preset``. If the
-    settings are a ``DesignSettings`` object for another preset, raise ``SettingsError``.
+    Return None if the file has no settings of a design, or if the file names another preset than ``preset``. Raise
+    ``SettingsError`` if the settings are a ``DesignSettings`` object for another preset, or if ``preset`` has no design
+    settings.
     """
     table = file.get("memory")
     if table is None:

@@ -160,8 +160,8 @@ def make_preset(settings: Settings, preset: str | Preset | None = None) -> Prese
 def _warn_of_plain_pages(settings: Settings, topics_dir: str) -> None:
     """Log a warning if the folder of the topic pages still contains pages in plain text, although the store is encrypted.
 
-    ``topics_dir`` is the folder of the topic pages, relative to the folder of the store. The caller checks that the
-    store is encrypted.
+    ``topics_dir`` is the folder of the topic pages. A relative path starts at the folder of the store. The caller checks
+    that the store is encrypted.
     """
     folder = store_path(settings).parent / Path(topics_dir).expanduser()
     if any(folder.rglob("*.md")):

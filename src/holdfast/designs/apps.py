@@ -284,9 +284,9 @@ class SensitiveLoop:
 
 
 def _is_from(memory: types.Memory, conversation: str) -> bool:
-    """Return True if a memory was derived from a conversation.
+    """Return True if a memory was derived from a conversation, or if its metadata lists the conversation as related.
 
-    Also return True if a memory derived from the conversation was later merged into this memory.
+    A conversation is related if a memory derived from it was merged into this memory, or was similar to this memory.
     """
     related = memory.metadata.get(RELATED) or ()
     return memory.metadata.get(CONVERSATION) == conversation or conversation in related

@@ -28,8 +28,9 @@ from holdfast.write import Writer
 class NoteWriter:
     """Stores notes (memories of another program).
 
-    If two notes of one import say the same, only the first is stored. If an earlier import has already stored the first
-    note, neither is stored now. This holds even if the memory of the first note has been forgotten since.
+    If two notes of one owner say the same in one import, only the first is stored. If an earlier import has already
+    stored the first note, neither creates a memory now. This holds even if the memory of the first note has been
+    forgotten since.
     """
 
     def __init__(self, preset: Preset, scope: Scope, source: str, default_user: str | None = None) -> None:

@@ -177,7 +177,8 @@ def _certain(text: str, before: str, reader: SentenceReader, possible: Mapping[W
     """Return two values: the wish that the sentence reader is sure of, or None, and the probability that there is no wish.
 
     ``before`` is the previous turn. ``possible`` contains the only wishes to consider, each with the minimum probability that
-    the reader must give it. If a wish is returned, the second value is 0.
+    the reader must give it. The likelier of ``forget`` and ``off_record`` also counts as sure if the sum of both
+    probabilities is high. The second value is 0 if a wish is returned, or if the text has no part that the reader can read.
     """
     whole = text[:_MAX_CHARACTERS]
     sentences = split_sentences(whole)[:_MAX_SENTENCES]

@@ -35,7 +35,10 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Around:
-    """The names that a user's memories mention, the most mentioned first, and the links between these names."""
+    """The names that a user's memories mention most often, and the links between these names.
+
+    The most mentioned name comes first. There are at most ``_MAX_NAMES`` names.
+    """
 
     names: list[Neighbor]
     links: list[Link]

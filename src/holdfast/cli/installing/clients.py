@@ -49,8 +49,9 @@ class Client:
     def path(self, folders: "HomeFolders", place: InstallTarget, project: Path) -> Path:
         """Return the settings file to change: the user's or the project's, as ``place`` says.
 
-        ``folders`` are the configuration folders of the user, and ``project`` is the folder of the project. If only a
-        file with the suffix ``.jsonc`` exists, return that file.
+        ``folders`` are the configuration folders of the user, and ``project`` is the folder of the project. If the
+        settings are JSON and only a file with the suffix ``.jsonc`` exists, return that file. Raise ``SettingsError`` if
+        ``place`` is the project, but the assistant has no project settings.
         """
         if place is InstallTarget.USER:
             chosen = self.of_user(folders)

@@ -100,9 +100,12 @@ class ClaimComparer:
     def change(self, old: str, new: str, *, nearest: bool = True, said: str = "", whole: str = "") -> ClaimChange | None:
         """Return how a new statement changes an old memory, or None if it ends none of the memory's claims.
 
+        Return None also if the memory or the statement has no claim, or more claims than can be compared.
+
         ``said`` is the user's sentence that the memory comes from. ``whole`` is the message that contains the new
-        statement. Both are compared as well, because memories can be reworded, and the sentence reader is often wrong
-        about a reworded claim.
+        statement. Both can be compared as well, because memories can be reworded, and the sentence reader is often wrong
+        about a reworded claim. ``said`` is compared only if the memory is a single claim that the statement does not end.
+        ``whole`` is compared only if the memory and the statement have few claims.
 
         ``nearest`` is True if the memory is the best match for the new statement. If it is False, ``said`` and
         ``whole`` are not compared.

@@ -39,8 +39,8 @@ def key_of_owner(key: str, text: str, language: str | None = None) -> str:
 def _language(text: str, given: str | None) -> str:
     """Return the language in which to write the key for a text: ``given``, or else the language detected in the text.
 
-    If the text is too short to detect its language, the number of English and Spanish function words decides. If there
-    are no keys in the language, return English.
+    If no language is detected, the number of English and Spanish function words decides. If there are no keys in the
+    language, return English.
     """
     detected = given or detect_language(text)
     if detected is None:

@@ -72,7 +72,11 @@ def _is_header(line: str, below: str) -> bool:
 
 
 def _dialogues(lines: list[str]) -> Iterator[tuple[int, int]]:
-    """Yield the line ranges in which two speakers alternate: "her: ...", "me: ...", "her: ..."."""
+    """Yield the line ranges of dialogues. Each line of a dialogue begins with a speaker: "her: ...", "me: ...", "her: ...".
+
+    A dialogue has at least two speakers. At least one of them must speak twice, unless they are called "me" and "her" or
+    the like. Blank lines between the lines of a dialogue are allowed.
+    """
     run: list[tuple[int, str]] = []
     for at, line in enumerate([*lines, ""]):
         found = _SPEAKER.match(line)

@@ -138,9 +138,9 @@ def compact_to(
     vectors: RowVectors | None = None,
     max_characters: int = 400,
 ) -> Outcome:
-    """Return the changes that reduce the number of memories to ``cap``. Each memory occurs in at most one change.
+    """Return the changes that reduce the number of memories to ``cap``. Each memory is changed at most once.
 
-    ``vectors`` has one row per memory. ``max_characters`` limits the length of a merged text.
+    Pinned memories are kept, even if there are more of them than ``cap``. Without ``model``, rules decide. ``vectors`` has one row per memory. ``max_characters`` limits the length of a merged text.
     """
     if cap < 0:
         raise InvalidInput(f"The cap must be 0 or more, not {cap}. Nothing was changed.")

@@ -163,7 +163,8 @@ def _truncate(messages: Iterable[Message]) -> list[Message]:
 def wanted_details(messages: Sequence[Message]) -> dict[str, Detail]:
     """Return the details (names, numbers, dates) in messages, most important first. The keys are the normalized details.
 
-    Details from users come first, then the most frequent details. Bare numbers come last.
+    Details from users come first, then all other details. In each of these two groups, the most frequent details come
+    first, but bare numbers come after all other details of the group.
     """
     found = find_details("\n".join(message.text for message in messages))
     from_users = details("\n".join(message.text for message in messages if message.role == "user"))

@@ -81,8 +81,8 @@ def join(older: str, newer: str, *, max_characters: int) -> str | None:
     """Combine two texts into one text.
 
     If the newer text contains everything that the older text says, return the newer text. In the opposite case, return the
-    older text. Otherwise return both texts, the older text first. Return None if both texts together are longer than
-    ``max_characters``.
+    older text. Otherwise return both texts, the older text first, or None if they are longer than ``max_characters``
+    together. The limit does not apply if only one of the two texts is returned.
     """
     if _covers(newer, older):
         return newer

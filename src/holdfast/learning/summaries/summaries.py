@@ -220,9 +220,11 @@ def _checked(
 
 
 def _without_inventions(text: str | None, flaws: tuple[str, ...], texts: Sequence[str]) -> tuple[str | None, tuple[str, ...]]:
-    """Return a document without invented lines, and the problems found. The problems are ``flaws`` and one for each invention.
+    """Return a document without invented lines, and the problems found.
 
-    A line is invented if one of its names, numbers or dates occurs in none of the ``texts``.
+    A line is invented if one of its names, numbers or dates occurs in none of the ``texts``. Headings are not checked. The
+    problems are ``flaws`` and the reasons why lines were removed. A reason that applies to several lines is listed once.
+    If ``text`` is None, return None and ``flaws``.
     """
     if text is None:
         return None, flaws

@@ -94,7 +94,7 @@ class ContextBuilder:
     def _pinned_and_recalled(
         self, reader: Scope, query: str, without_session: str | None, *, untrusted: bool
     ) -> tuple[list[Hit], list[Hit]]:
-        """Return two lists: the pinned memories, and the hits of a recall that are not pinned."""
+        """Return two lists: the pinned memories (at most ``_MAX_PINNED``), and the hits of a recall that are not among them."""
         pinned = self._listed(reader, Section(words="", source="pinned", max_items=_MAX_PINNED))
         shown = {hit.id for hit in pinned}
         found = self._planned_recall(reader, query, without_session, untrusted=untrusted)

@@ -41,10 +41,10 @@ class ChangeFeed:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def counts(self, caller: Caller) -> dict[str, Any]:
-        """Return the numbers of ``memories``, ``messages`` and ``jobs`` that the caller may see. Jobs are counted by state.
+        """Return the numbers of ``memories``, ``messages`` and ``jobs`` of the caller's tenant. Jobs are counted by state.
 
-        If the caller's access key is bound to a user, app or agent, only memories are counted. Then ``messages`` is None, and
-        ``jobs`` is empty.
+        If the caller's access key is bound to a user, app or agent, only the memories of this owner are counted, without shared
+        memories. Then ``messages`` is None, and ``jobs`` is empty. The result is cached for a short time.
         """
         who = caller.principal
         name = repr((who.tenant, who.user, who.app, who.agent))

@@ -148,10 +148,11 @@ forks.register(_lock_reset)
 def acquire_pool(
     url: str, *, limits: PoolLimits, arguments: dict[str, Any], setup: "Callable[[psycopg.Connection[Row]], None] | None"
 ) -> SharedPool:
-    """Return this process's pool for a database address. The first call creates the pool.
+    """Return this process's pool for a database address and ``limits``. The first call with both creates the pool.
 
     ``arguments`` are the arguments for opening a connection. ``setup`` is a function that prepares a new connection; it is
-    None behind a pooler. For each call, call :func:`release_pool` once when done.
+    None behind a pooler. Both are ignored if the pool exists already. For each call, call :func:`release_pool` once when
+    done.
     """
     with _lock:
         pool = _pools.get((url, limits))

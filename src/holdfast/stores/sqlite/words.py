@@ -86,7 +86,7 @@ class PartitionTerms:
 
         ``before`` is an older index of the same partition, or None. If given, its chunks come first in the new index, followed by
         the rows. ``before`` itself is not changed. ``state`` has the counts of the partition, and ``last_item`` is the highest
-        item number in the store file. Both were read together with the rows.
+        item number in the store file. Both were read shortly before the rows.
         """
         start = len(before.items) if before else 0
         new: dict[str, Postings] = {}

@@ -170,7 +170,7 @@ def _with_choice(model: ConfiguredModel, settings: Settings, request: Request) -
     """Return a model with the names of the models that can be configured instead of it.
 
     If a variable or an argument sets the model, no other model can be configured. The result then has the name of the
-    variable or argument instead.
+    variable instead, or the word ``argument``.
     """
     fixed = request.app.state.set_at_start.get(model.role)
     more = {"next": chosen_for_next_start(model.role, settings), "choices": choices(model.role)}
