@@ -140,7 +140,8 @@ def compact_to(
 ) -> Outcome:
     """Return the changes that reduce the number of memories to ``cap``. Each memory is changed at most once.
 
-    Pinned memories are kept, even if there are more of them than ``cap``. Without ``model``, rules decide. ``vectors`` has one row per memory. ``max_characters`` limits the length of a merged text.
+    Pinned memories are kept, even if there are more of them than ``cap``. Without ``model``, rules decide. ``vectors`` has
+    one row per memory. ``max_characters`` limits the length of a merged text.
     """
     if cap < 0:
         raise InvalidInput(f"The cap must be 0 or more, not {cap}. Nothing was changed.")

@@ -151,8 +151,8 @@ def acquire_pool(
     """Return this process's pool for a database address and ``limits``. The first call with both creates the pool.
 
     ``arguments`` are the arguments for opening a connection. ``setup`` is a function that prepares a new connection; it is
-    None behind a pooler. Both are ignored if the pool exists already. For each call, call :func:`release_pool` once when
-    done.
+    None behind a pooler. If the pool exists already, ``arguments`` and ``setup`` are ignored. For each call, call
+    :func:`release_pool` once when done.
     """
     with _lock:
         pool = _pools.get((url, limits))
