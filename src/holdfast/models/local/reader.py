@@ -126,9 +126,9 @@ def _softmax(scores: Floats) -> Floats:
 def _span(scores: Floats, words: Sequence[tuple[int, int]], lengths: Sequence[int]) -> tuple[int, int]:
     """Return the start and end position of the consecutive words with the greatest sum of scores.
 
-    ``scores`` has one value per token. ``words`` has the start and end position of each word in the text. ``lengths`` has the
-    number of tokens of each word. The score of a word is the score of its best token, so that a punctuation mark with a low
-    score does not exclude the word before it.
+    ``scores`` has one value per token, and a last value for the end mark, which is ignored. ``words`` has the start and end
+    position of each word in the text. ``lengths`` has the number of tokens of each word. The score of a word is the score of
+    its best token, so that a punctuation mark with a low score does not exclude the word before it.
     """
     best, best_sum, start, total, token = (0, len(words)), -np.inf, 0, 0.0, 0
     for number, length in enumerate(lengths):
