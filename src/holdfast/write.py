@@ -74,6 +74,8 @@ class Writer:
     def _with_known_key(self, kind: Kind, put: Put) -> Put:
         """Return a copy of a ``Put`` with its key spelled as in the live memories of the same scope, kind and namespace.
 
+        A ``Put`` that has no key, revises a memory by its id, or has a plain kind is returned unchanged.
+
         If the preset normalizes keys and the kind allows several values per key, the key can also be replaced in two cases. A
         synonym of a known key becomes the known key: ``empleo`` becomes ``trabajo``. A fact about another person gets a key
         for other people: "su hermana es médica" with the key ``trabajo`` gets the key ``familia``.
@@ -249,7 +251,7 @@ class Writer:
     def _refresh(self, memory: Memory, put: Put, kind: Kind, batch: str) -> Memory:
         """Update a memory that was stated again, and return it.
 
-        A revision is added only if the ``Put`` adds sources or fields.
+        A revision is added only if the ``Put`` adds sources or changes fields.
         """
         added = {name: value for name, value in self._given_fields(put).items() if getattr(memory, name) != value}
         if memory.origin == "auto" and values.origin(put.origin) == "explicit":

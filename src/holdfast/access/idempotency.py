@@ -32,12 +32,13 @@ class StoredResponses:
     def claim(self, principal: Principal, key: str, request: bytes) -> StoredResponse:
         """Return the stored response to a request, or reserve the idempotency key for this request.
 
-        If a response is stored, the returned object has a ``status``. The caller then sends the stored response again.
-        If no response is stored, the key is reserved, and the ``status`` of the returned object is None. The caller
-        must then run the request and call :meth:`save`.
+        If a response is stored, the returned object has a ``status``. The caller then sends the stored response again. If no
+        response is stored, the key is reserved, and the ``status`` of the returned object is None. The caller must then run
+        the request and call :meth:`save`.
 
-        ``request`` identifies the request by method, path, query and body. Raise ``Conflict`` if the key was used for
-        another request, or if the same request is still running.
+        ``request`` identifies the request by method, path, query and body. Raise ``Conflict`` if the key was used for another
+        request, or if the same request is still running. A use of the key that is older than ``RETENTION`` is ignored. A
+        request without a response after two minutes no longer counts as running.
         """
         now = self._clock.now()
         name = clean_name(key, what="Idempotency-Key") or ""

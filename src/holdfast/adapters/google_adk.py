@@ -45,7 +45,10 @@ class HoldfastMemoryService(BaseMemoryService):
         self._relevant_only = relevant_only
 
     async def add_session_to_memory(self, session: Any) -> None:
-        """Store those events of a session that are not stored yet, and queue the extraction of memories."""
+        """Store the events of a session that have text and are not stored yet.
+
+        If an event was stored, queue the extraction of memories.
+        """
         await asyncio.to_thread(self._add, session.app_name, session.user_id, session.id, session.events)
 
     async def add_events_to_memory(

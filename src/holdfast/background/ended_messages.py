@@ -45,8 +45,8 @@ def ended_messages(
 def find_earlier(puts: Sequence[Put], said: Mapping[str, str], *, store: Store, embedding: Embedding) -> list[list[Message]]:
     """Return, for each new memory, the earlier messages of the user that are most similar to it, the most similar one first.
 
-    The new messages, whose ids are in ``said``, are left out. Earlier messages whose claims are already known to be
-    outdated are left out, too.
+    The new messages, whose ids are in ``said``, are left out. Earlier messages whose claims are already known to be outdated
+    are left out, too. Without an embedder, nothing is found, and all lists are empty.
     """
     vectors = embedding.documents([spoken_words(put.text)[1] for put in puts]) if puts else None
     if vectors is None or not embedding.name:

@@ -226,7 +226,8 @@ def proposals(services: Services, *, reader: Scope | None = None, limit: int = 1
 def decide(services: Services, id: str, *, accept: bool, reader: Scope | None = None) -> Memory:
     """Accept or dismiss a proposal. Return the resulting memory.
 
-    Raise ``NotFound`` if there is no proposal with this id, or if the scope ``reader`` may not see it.
+    With ``accept``, the id can also be the id of a live memory, which then gets full trust. Raise ``NotFound`` if there is no
+    proposal with this id, or if the scope ``reader`` may not see it.
     """
     with services.store.write() as tx:
         if not tx.memories(MemoryFilter(ids=(id,), reader=reader, statuses=None)):

@@ -111,7 +111,10 @@ def add_said(
     """Store a message of a conversation, unless it is empty or the session already has a message with this id.
 
     If the message is off the record, it is not stored. Exception: if the preset has ``keep_off_record``, the message is
-    stored but withheld, so it is never recalled. Return what was done, such as ``empty``, ``known`` or ``withheld``.
+    stored but marked, so that it is never recalled.
+
+    Return what was done. A stored message is ``imported``, even if it is off the record. A message that was not stored is
+    ``empty``, ``known`` or, if it is off the record, ``withheld``.
 
     ``ready`` has the prepared message and its wish about the record. ``acts`` classifies the message, for example as a
     question.

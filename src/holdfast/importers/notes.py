@@ -71,7 +71,8 @@ class NoteWriter:
     def _update(self, reads: Reads, note: Note, stored: Memory) -> Prepared | None:
         """Return the change that updates the memory of a section. Return None if there is nothing to update.
 
-        ``note`` is the imported section, and ``stored`` is the memory that an earlier import has stored for it.
+        Also return None if the memory must not be updated: it is pinned or retired, or somebody has changed it since the
+        import. ``note`` is the imported section, and ``stored`` is the memory that an earlier import has stored for it.
         """
         put = self._put(reads, note)
         if not _can_change(stored) or not _differs(stored, put):

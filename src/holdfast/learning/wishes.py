@@ -178,7 +178,10 @@ def _certain(text: str, before: str, reader: SentenceReader, possible: Mapping[W
 
     ``before`` is the previous turn. ``possible`` contains the only wishes to consider, each with the minimum probability that
     the reader must give it. The likelier of ``forget`` and ``off_record`` also counts as sure if the sum of both
-    probabilities is high. The second value is 0 if a wish is returned, or if the text has no part that the reader can read.
+    probabilities is high and the minimum of this wish is the one in ``_MIN_SURE``. In each case, ``_shows`` must confirm the
+    wish.
+
+    The second value is 0 if a wish is returned, or if the text has no part that the reader can read.
     """
     whole = text[:_MAX_CHARACTERS]
     sentences = split_sentences(whole)[:_MAX_SENTENCES]

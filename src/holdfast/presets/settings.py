@@ -242,7 +242,7 @@ def _embedder(settings: MemoryConfig | ReachySettings, *, provider: str | None =
     """Return the name of the embedder in the settings. Return None if the setting has its default value.
 
     None means that the preset keeps its own embedder. If ``provider`` is given, it is put before the name of the model. A
-    local model and a name that already starts with a provider get no prefix.
+    local model, a name that already starts with a provider, and ``none`` get no prefix.
     """
     name = settings.embedding_model
     if name == type(settings)().embedding_model:

@@ -95,10 +95,13 @@ def _may_be_admitted(place: MessagePlace, question: RecallQuery) -> bool:
 
 
 def _search(store: Store, vector: QueryVector, question: RecallQuery, depth: int) -> dict[int, Found]:
-    """Return the items that the arms (retrieval methods) find, by item number. Pinned memories are added.
+    """Return the items that the arms (retrieval methods) find, by item number.
 
     Memories and messages are searched separately, so that messages do not displace memories. ``depth`` is the number of items
     to request from each arm. For messages, at least ``_MIN_MESSAGES`` items are requested.
+
+    If the query names a short period, messages of this period are added. Pinned memories are added, too, and the newest
+    memories if the query is empty. A query for an earlier time, or for messages only, gets neither.
     """
     found: dict[int, Found] = {}
     short = [period for period in question.periods if period.alone or period.end - period.start < SHORT_PERIOD]

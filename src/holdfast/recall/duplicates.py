@@ -100,7 +100,7 @@ class _DuplicateChecker:
 
         ``position`` is the position of the hit among all added hits, and ``folded`` is its normalized text. There is one
         exception: if the two hits are messages of different sessions and the text is long, both hits are kept. The result is
-        then False.
+        then False. A third hit with the same text is not kept.
         """
         earlier = self._kept_texts.get(folded, ())
         may_repeat = len(folded) >= _MIN_REPEATABLE_CHARACTERS and len(earlier) == 1 and self._are_apart(position, earlier[0])

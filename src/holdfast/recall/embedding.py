@@ -282,7 +282,8 @@ class Embedding:
     def _embed_each(self, embedder: Embedder, waiting: Sequence[MissingVector]) -> "dict[tuple[int, int], Vectors]":
         """Return the vectors of chunks. Each key is a pair: the number of the item, and the number of the chunk in the item.
 
-        If the embedder works in general but fails for some of the chunks, these chunks are left out.
+        If the embedder works in general but fails for some of the chunks, these chunks are left out. If the embedder fails
+        for all chunks, raise ``AnswerInvalid``.
         """
         chunks = [(chunk.item, chunk.chunk) for chunk in waiting]
         try:

@@ -167,7 +167,7 @@ def _background(
     """Return the background of all candidates: the baseline with which hits are compared.
 
     Gains from named periods of time are not included. ``personal`` is the logit of the probability that the query is about
-    the person's life.
+    the person's life. For an empty query, the background is that of no candidates.
     """
     if question.is_empty:  # the newest items are listed; none has to stand out
         return Background.of(())
@@ -287,7 +287,8 @@ def _final_strength(
     """Return two values: the strength of a memory or message after all adjustments, and its time.
 
     Recency, importance and pinning add small amounts, which only matter between items of about equal strength. A memory also
-    gains strength if its time is in a period that the question names. The strength of a message already contains this gain.
+    gains strength if its time is in a period that the question names. The strength of a message already contains this gain. A
+    message with an untrusted quotation loses strength if its other words match the question less well.
     """
     if isinstance(owner, Memory):
         at, item = owner.valid_from, owner.item

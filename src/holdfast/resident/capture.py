@@ -94,7 +94,7 @@ class Capture:
 def _message(said: Said) -> NewMessage:
     """Return a message of a coding agent in the form to store: with its text, but without tool calls and tool results.
 
-    Tool calls and tool results can contain whole files.
+    Tool calls and tool results can contain whole files. A text that is too long for a message is cut.
     """
     return {"role": said.role, "text": fitting(said.text), "at": said.at, "id": said.id}
 

@@ -53,7 +53,9 @@ def run(arguments: Arguments) -> None:
 def exchange(arguments: Arguments, payload: dict[str, Any]) -> dict[str, Any] | None:
     """Send an event to the resident process and return the answer. Return None if no answer comes in time.
 
-    ``payload`` is the data that the coding agent sent to the hook.
+    ``payload`` is the data that the coding agent sent to the hook. If the process is not running, start it. Only the events
+    ``session-start`` and ``prompt`` then wait for its answer. For other events, or if it cannot be reached in time, return
+    None, and the new process handles the event later. The same happens if the process ends before it answers.
     """
     event = arguments.positional[0]
     request = {

@@ -1,9 +1,10 @@
 """A semaphore that serves waiting threads in order of arrival, short tasks before long ones.
 
 ``threading.Semaphore`` is not fair. A thread that releases a slot and at once takes one again is faster than the waiting
-threads. With it, a tenant that embedded 32 texts in a row delayed the recalls of other tenants until the last text. Short tasks
-go first, because queries waited for seconds behind long texts of another tenant. Long tasks of low priority leave one slot free,
-so that a query need not wait for the end of a long text.
+threads. With it, a tenant that embedded 32 texts in a row delayed the recalls of other tenants until the last text. Short
+tasks go first, because queries waited for seconds behind long texts of another tenant. But at most ``_MAX_OVERTAKING`` tasks
+in a row overtake a task that arrived earlier. If there are at least two slots, long tasks of low priority leave one slot
+free, so that a query need not wait for the end of a long text.
 """
 
 import itertools
@@ -25,7 +26,8 @@ _MAX_OVERTAKING = 8
 class FairSlots:
     """At most ``size`` threads have a slot at a time. The others wait in line.
 
-    Tasks of the kind "low" can take all slots but one, so that a slot is soon free for the others.
+    Tasks of the kind "low" can take all slots but one, so that a slot is soon free for the others. A single slot can be taken
+    by every kind.
     """
 
     def __init__(self, size: int) -> None:
@@ -40,7 +42,8 @@ class FairSlots:
     def slot(self, kind: TaskKind = "short") -> Iterator[None]:
         """Context manager: wait for a slot, and hold it while the ``with`` block runs.
 
-        Of the waiting tasks, those of the kind "short" are served before the others.
+        Of the waiting tasks, those of the kind "short" are served first, but at most ``_MAX_OVERTAKING`` in a row before an
+        older task.
         """
         self._take(kind)
         try:

@@ -28,7 +28,7 @@ def limit_heaps() -> None:
 
 
 def return_free_memory() -> None:
-    """Return the free pages of all heaps of glibc to the operating system."""
+    """Return the free pages of all heaps of glibc to the operating system. Without glibc, do nothing."""
     function = _function("malloc_trim")
     if function is not None:
         function(0)

@@ -45,7 +45,7 @@ def title_of(store: Store, session: SessionRecord) -> str | None:
 def _first_sentence(message: Message) -> str:
     """Return the first sentence of a message. Sentences of one or two words are skipped.
 
-    If the message has only such short sentences, return the whole message as one line.
+    If the message has only such short sentences, return the message as one line. Only the first 2000 characters are used.
     """
     sentences = [one_line(each) for each in split_sentences(message.text[:2000])]
     return next((each for each in sentences if len(each.split()) > 2), one_line(message.text[:2000]))

@@ -33,8 +33,8 @@ _DAYS: Final = {
 def ago(then: datetime, now: datetime, language: str | None = None) -> str:
     """Return how long ago a time was, such as ``2 days ago``.
 
-    The result uses the largest possible unit. Days, hours and minutes are possible if the number is at least 1, other units if it
-    is at least 2. So 10 days are "10 days" and not "1 week".
+    The result uses the largest possible unit. Days, hours and minutes are possible if the number is at least 1, other units
+    if it is at least 2. So 10 days are "10 days" and not "1 week". Less than a minute is "just now".
     """
     passed = max(now - then, timedelta())
     for size, unit in _UNITS:

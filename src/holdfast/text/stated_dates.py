@@ -159,11 +159,11 @@ def nearest_year(stated: StatedDate, at: datetime) -> int | None:
 
 
 def _with_year(stated: StatedDate, text: str, before: str, at: datetime, *, past: bool) -> str:
-    """Return a date in ISO form. If the date states no year, a year is added.
+    """Return a date in ISO form. If the date has a month but no year, a year is added.
 
-    With the added year, the date is the last such date before ``at``, or the next such date after ``at``. The words before the
-    date (``before``) and the tense of ``text`` decide which of the two it is. With ``past``, a text without a clear tense counts
-    as past. Return an empty text if the year remains unclear.
+    With the added year, the date is the last such date before ``at``, or the next such date after ``at``. The words before
+    the date (``before``) and the tense of ``text`` decide which of the two it is. With ``past``, a text without a clear tense
+    counts as past, otherwise as future. Return an empty text if the year remains unclear.
     """
     if stated.year is not None or stated.month is None:
         return str(stated)

@@ -103,9 +103,9 @@ class IndexLines:
         return _revision(memory, text, key=memory.key, topic=line_topic, at=_moment(at, self.now))
 
     def created(self, line: Line, topic: str) -> Put:  # noqa: ARG002  (each line of the index has its own topic)
-        """Return the ``Put`` that creates a note from a line of the index.
+        """Return the ``Put`` that creates a note from a line of the index. ``topic`` is ignored: each line has its own topic.
 
-        The note's key includes the time, because two conversations may have the same topic.
+        If notes have keys, the note's key includes the time, because two conversations may have the same topic.
         """
         line_topic, text = topic_and_note(line.text)
         at = _moment(line.at, self.now)

@@ -107,8 +107,9 @@ class TenantWorker:
     def _wait(self, until: float) -> list[str]:
         """Wait for new jobs and return the tenants that possibly have new jobs.
 
-        Return an empty list if there are none until the time ``until``, at which the next poll is due. If the store
-        does not send job notifications, wait one second and return all tenants.
+        Return an empty list if there are none until the time ``until``, at which the next poll is due. If the store does not
+        send job notifications, wait one second and return all tenants. If the database server cannot be reached, wait and
+        return all tenants, too.
         """
         store = services(self._pool.operator).store
         while not self._stop.is_set() and time.monotonic() < until:

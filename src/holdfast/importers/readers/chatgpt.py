@@ -125,7 +125,8 @@ def _metadata(values: Mapping[str, Any]) -> dict[str, Any]:
 def _branch(talk: Fields) -> list[tuple[str, Fields]]:
     """Return the nodes of a conversation's tree from the root to the current node, each with its id.
 
-    The current node is the end of the branch that the user sees. Other branches are left out.
+    The current node is the end of the branch that the user sees. If the export names no existing node as the current one, the
+    leaf with the newest message is used. Other branches are left out.
     """
     nodes = {id: Fields(node, f"{talk.place}, node {id}") for id, node in talk.mapping("mapping").items()}
     current = talk.maybe("current_node")

@@ -181,7 +181,8 @@ def _trimmed(number: str) -> str:
 def _is_counted(number: str, numbers: set[str], said: Sequence[Said]) -> bool:
     """Return True if a number was stated, or can be the number of things in a list: "Leo and Ada" are two.
 
-    ``numbers`` are the numbers that the texts state. ``said`` are the messages whose lists are counted.
+    A number counts as the number of things only if it is at most ``_MAX_COUNT``, and if the texts state no other number from
+    2 to ``_MAX_COUNT``. ``numbers`` are the numbers that the texts state. ``said`` are the messages whose lists are counted.
     """
     if number in numbers:
         return True

@@ -190,7 +190,7 @@ def _is_misspelled(name: str, shown: set[str]) -> bool:
 def _unknown_person(read: Sequence[Word], evidence: Evidence) -> bool:
     """Return True if an item mentions a sort of person, such as a sister, that the evidence does not mention.
 
-    ``read`` are the words of the item.
+    Only sorts of persons with a gender are checked: "sister", but not "sibling". ``read`` are the words of the item.
     """
     texts = [*(each.text for each in (*evidence.sources, *evidence.context)), *evidence.known]
     known = hints() | people()

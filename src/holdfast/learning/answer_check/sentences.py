@@ -151,10 +151,13 @@ def _is_content(word: str, user_names: frozenset[str]) -> bool:
 
 
 def _owners(spelled: list[str], plain: list[str], voice: Voice, names: set[str], *, spanish: bool) -> list[frozenset[Owner]]:
-    """Return, for each word, the people it is about: the people who were mentioned last before the word.
+    """Return, for each word, the people it is about: the people who were mentioned last, up to and including the word.
 
-    ``spelled`` are the words of a sentence in lower case, and ``plain`` are the same words without accents. ``voice``
-    says who wrote the sentence. ``names`` are the words that name people other than the user.
+    There are two exceptions. If a report mentions nobody, all its words are normally about the user. In Spanish, a word can
+    also be about a person who is mentioned directly after it: "murió mi abuelo".
+
+    ``spelled`` are the words of a sentence in lower case, and ``plain`` are the same words without accents. ``voice`` says
+    who wrote the sentence. ``names`` are the words that name people other than the user.
     """
     found: list[frozenset[Owner]] = []
     current: frozenset[Owner] = frozenset()
@@ -217,8 +220,8 @@ def _named(spelled: list[str], plain: list[str], at: int, voice: Voice, names: s
 def _spoken_of(spelled: str, plain: str, voice: Voice, *, spanish: bool) -> Owner | None:
     """Return the person meant by a pronoun or verb form: "I" and "tengo" mean the speaker. Return None for other words.
 
-    ``spelled`` is the word in lower case, and ``plain`` is the same word without accents. ``voice`` says who wrote the
-    sentence.
+    In a sentence of the assistant, only words such as "you" count. They mean the user. ``spelled`` is the word in lower case,
+    and ``plain`` is the same word without accents. ``voice`` says who wrote the sentence.
     """
     if voice == "assistant":
         return "user" if plain in words("speaker", "second") else None

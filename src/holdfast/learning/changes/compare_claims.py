@@ -150,7 +150,10 @@ class ClaimComparer:
         return ends, kept
 
     def _rest(self, claim: str, new: str) -> list[str]:
-        """Return those parts of the ended claim ``claim`` that are still true, each as a sentence. ``new`` is the new claim."""
+        """Return those parts of the ended claim ``claim`` that are still true, each as a sentence.
+
+        If the whole claim would still be true, the result is empty. ``new`` is the new claim.
+        """
         rest = rest_of(claim, new, detect_language(claim), self.chance)
         return [each if each.endswith((".", "!")) else f"{each}." for each in rest if rest != [claim]]
 

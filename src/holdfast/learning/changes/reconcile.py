@@ -236,9 +236,11 @@ class _Batch:
     def _superseding(self, put: Put, found: Sequence[Neighbor], same: Neighbor | None) -> Put:
         """Return the Put (a memory to store) with ``replaces`` set to the memories that the Put supersedes.
 
-        ``found`` are the known memories that are possibly about the same thing. ``same`` is the one that the Put repeats, if any;
-        the Put replaces it, too. Clauses of the replaced memories that are still true are added to the batch as separate
-        Puts.
+        ``found`` are the known memories that are possibly about the same thing. ``same`` is the one that the Put repeats, if
+        any; the Put replaces it, too. If nothing is superseded, the Put is returned unchanged.
+
+        Clauses of the replaced memories that are still true are added to the batch as separate Puts. There is one exception:
+        a doubtful Put that would replace a memory not learned automatically becomes a proposal. Nothing is then added.
         """
         ended = _certain_or_only(list(self._ended(put, found))) if self._rules.supersede and not _is_summary(put) else []
         if not ended and self._rules.supersede:

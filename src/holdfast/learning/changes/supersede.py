@@ -203,8 +203,8 @@ def _same_attribute(old: Slot, new: Slot) -> bool:
 
     Attributes with different names count as the same in three cases. First, a new opinion of coffee also covers an old
     opinion of coffee at night. Second, if the user has moved to another home, town and dwelling count as one attribute.
-    Third, if an appointment has been postponed, the new statement can name the appointment more briefly or more fully than
-    the old one.
+    Third, if an appointment has been moved to another time, the new statement can name the appointment more briefly or more
+    fully than the old one.
     """
     if old.attribute == new.attribute or old.attribute.split(" / ")[0] == new.attribute:
         return True

@@ -176,7 +176,8 @@ def _stated(text: str, folded: str, book: Rulebook, *, is_question: bool) -> Sta
     """Return a part of a sentence as a clause, without introductory words.
 
     ``text`` is the part as written, and ``folded`` is the part in lower case without accents. ``is_question`` is True if the
-    sentence ends with a question mark. Return None if the part is a question, a command or a quote, or if it is too short.
+    sentence ends with a question mark. Return None if the part is a question, a command or a quote, or if it is too short. A
+    question or command that matches a rule of the rulebook is kept, because it states something.
     """
     if book.asked_after.match(folded):
         return None

@@ -68,7 +68,10 @@ def _own(split: Callable[[str], list[str]], text: str, books: Sequence[Rulebook]
 
 
 def _sentences(split: Callable[[str], list[str]], text: str) -> Iterator[str]:
-    """Yield the sentences of a message, without secrets. Code and logs are left out. ``split`` splits a text into sentences."""
+    """Yield the sentences of a message, without secrets. ``split`` splits a text into sentences.
+
+    Code, logs, quoted text and very long sentences are left out.
+    """
     for sentence in split(_LOG_LINE.sub("", without_quoted_text(text, in_line=False))):
         if len(sentence) <= _MAX_SENTENCE_CHARACTERS and not _CODE.search(sentence) and (safe := without_secret(sentence)):
             yield safe

@@ -220,7 +220,10 @@ def _quotes_before(each: Candidate, context: Context) -> bool:
 
 
 def _kept_in(said: str, previous: str, context: Context) -> list[_Found]:
-    """Return the candidates in the sentence ``said`` that are worth keeping. ``previous`` is the sentence before ``said``."""
+    """Return the candidates in the sentence ``said`` that are worth keeping. ``previous`` is the sentence before ``said``.
+
+    A candidate that the user asked to remember is always kept.
+    """
     return [found for found in _candidates_in(said, previous, context) if found[2] or _is_kept(found[0])]
 
 

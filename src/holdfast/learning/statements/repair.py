@@ -59,7 +59,8 @@ _MAX_FRAGMENT_WORDS = 9
 def correction_in(sentence: str, folded: str) -> str | None:
     """Return the part of a correction that names the new value: "on Tuesday, not Monday" for "sorry, on Tuesday, not Monday".
 
-    ``folded`` is the sentence in lower case and without accents. Return None if the sentence is not a correction.
+    ``folded`` is the sentence in lower case and without accents. Return None if the sentence is not a correction, or if the
+    part has more than ``_MAX_FRAGMENT_WORDS`` words.
     """
     opened = _OPENING.match(folded) or _BARE_OPENING.match(folded)
     if opened is None or folded.endswith("?"):

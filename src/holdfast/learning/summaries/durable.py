@@ -41,7 +41,8 @@ def is_notable(text: str) -> bool:
 def without_ended(text: str, ended: Sequence[str], live: Sequence[str]) -> str:
     """Return a document or summary without outdated sentences. A sentence is outdated if it states one of the facts in ``ended``.
 
-    A sentence stays if it also states a fact in ``live``. Headings stay.
+    A sentence stays if it also states a fact in ``live``. Headings stay. Facts in ``ended`` with fewer than
+    ``_MIN_ENDED_WORDS`` content words are ignored.
     """
     language = detect_language(text[:2000]) or "en"
     gone = [words for each in ended if len(words := frozenset(content_terms(each, language))) >= _MIN_ENDED_WORDS]

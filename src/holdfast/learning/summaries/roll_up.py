@@ -78,7 +78,7 @@ def base_put(
     """Build the ``Put`` (a memory to store) for the base document: a new memory, or the next revision of ``earlier``.
 
     The sources of the memory are the summaries, the facts and the sources of the earlier document. The trust of the memory is
-    the lowest trust of the summaries, the facts and the earlier document.
+    the lowest trust of the summaries, the facts and the earlier document. Raise ``ValueError`` if none of them is given.
     """
     derived_from = [*summaries, *facts, *([earlier] if earlier else [])]
     if not derived_from:

@@ -130,7 +130,8 @@ class Spec:
 class ModelSpec(Spec):
     """An embedder whose weights are included in the package ``holdfast_models`` or downloaded.
 
-    The fields contain the parameters that the publisher of the model prescribes.
+    ``dimensions``, ``pooling``, ``max_tokens`` and ``query_prefix`` have the values that the publisher of the model
+    prescribes.
     """
 
     dimensions: int

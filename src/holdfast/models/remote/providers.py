@@ -203,7 +203,7 @@ def _split(name: str, base_url: str | None) -> tuple[Provider, str]:
     """Split a full name such as ``openai:gpt-4o-mini`` into the provider and the provider's name for the model.
 
     If the provider is unknown and a URL is given, the whole name is the name of a model on an OpenAI-compatible server. If
-    the provider is unknown and no URL is given, raise ``ModelUnknown``.
+    the provider is unknown and no URL is given, or if the name of the model is missing, raise ``ModelUnknown``.
     """
     prefix, _, model = name.partition(":")
     provider = PROVIDERS.get(prefix.casefold())

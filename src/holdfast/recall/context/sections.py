@@ -178,7 +178,8 @@ def _most_important(
     """Return the ids of the most important hits that fit into the budget, or None if no choice is needed.
 
     A choice is needed only in a section that lists all memories, if they do not all fit. Every other section shows its first
-    hits until the budget is used up.
+    hits until the budget is used up. This also applies to a section whose memories are so many that a search selected the
+    hits.
     """
     if section.source != "all" or any(hit.why for hit in hits):
         return None

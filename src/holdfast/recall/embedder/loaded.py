@@ -114,9 +114,9 @@ class LoadedEmbedder:
         return self._embedder
 
     def call(self, embedder: Embedder, role: Role, work: Callable[[], T]) -> T:
-        """Run ``work``, which calls the embedder, and return its result. During a recall, the time limit of the recall applies.
+        """Run ``work``, which calls the embedder, and return its result. ``role`` says whether queries or documents are embedded.
 
-        ``role`` says whether queries or documents are embedded.
+        During a recall, the time limit of the recall applies. An embedder that runs in this process has no time limit.
         """
         assert self._source is not None
         return self._source.calls.run(work, role, service=embedder.name, computes=self._source.computes)

@@ -38,8 +38,9 @@ def without_questions(
 ) -> dict[int, float]:
     """Return the strengths of items. Messages that ask something lose strength, because they rarely contain an answer.
 
-    ``strengths`` and ``places`` have item numbers as keys. ``places`` contains only messages. ``wanted`` has one set per term
-    of the query: the spellings of the term.
+    Small talk loses strength, too. A long message keeps its strength even if it asks something. ``strengths`` and ``places``
+    have item numbers as keys. ``places`` contains only messages. ``wanted`` has one set per term of the query: the spellings
+    of the term.
     """
     weakened = dict(strengths)
     for seq, place in places.items():

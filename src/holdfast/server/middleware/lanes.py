@@ -2,13 +2,14 @@
 
 A lane is a queue with its own concurrency limit. There is one lane for quick requests, one for large requests, one for long
 requests and one for chats. A lane runs a limited number of requests at a time, and a limited number per tenant. Its other
-requests wait in one queue per tenant. When a request ends, the next tenant in line is served. A tenant that sends a
-thousand requests therefore delays its neighbors no more than a tenant that sends two.
+requests wait in one queue per tenant. When a request ends, the next tenant in line is served. A tenant that sends a thousand
+requests therefore delays its neighbors no more than a tenant that sends two.
 
-In the lane for quick requests, the time that requests take counts, too: the next tenant is the one that used the least time lately.
-A tenant that used more than its share runs one request at a time, and with low priority. So a tenant with slow recalls, such as
-recalls of very long messages, does not slow down the others. The time of a running request counts as well. A request that takes
-long goes on, but another request takes its place in the lane.
+If this process computes recalls itself, the time that requests take counts, too, in the lane for quick requests: the next
+tenant is the one that used the least time lately. A tenant that used much more than its share runs one request at a time, and
+with low priority. So a tenant with slow recalls, such as recalls of very long messages, does not slow down the others. The
+time of a running request counts as well. A quick request that takes long goes on, but another request takes its place in the
+lane. The number of requests that have given up their place is limited, too.
 """
 
 import asyncio

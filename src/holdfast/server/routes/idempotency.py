@@ -36,7 +36,8 @@ Handler: TypeAlias = Callable[[Request], Coroutine[Any, Any, Response]]
 class Route(APIRoute):
     """A route that checks the caller's rights before it reads the body. If a request is repeated, it returns the stored response.
 
-    A request is repeated if it has the same idempotency key as an earlier request of the same caller.
+    A request is repeated if it has the same idempotency key and the same content as an earlier request of the same caller.
+    GET requests always run again.
     """
 
     def get_route_handler(self) -> Handler:

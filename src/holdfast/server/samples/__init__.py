@@ -26,7 +26,7 @@ def stored(memory: Engine) -> list[str]:
 def add(memory: Engine, language: str) -> list[str]:
     """Store the sample data in a language, and return the names of the sample users.
 
-    Raise ``Conflict`` if the store already contains the sample data, or a user with one of these names.
+    Raise ``Conflict`` if the store already contains the sample data, or a user whose name contains one of these names.
     """
     if stored(memory):
         raise Conflict(translatable("samples.stored", "The sample data is stored already. Nothing was changed. Remove it first."))

@@ -348,8 +348,8 @@ class SQLTransaction(SQLReads, JobWrites, TraceWrites):
     def remove_scope(self, owner: Mapping[str, str]) -> None:
         """Remove the remaining rows of a scope. The caller must already have removed its memories and messages.
 
-        ``owner`` names the user, app or agent. The remaining rows are jobs, partitions, access keys, traces, and the record
-        of the user or app.
+        ``owner`` names the user, app or agent. The remaining rows are jobs, partitions, access keys and traces. If ``owner``
+        names only a user or only an app, its record is removed, too.
         """
         if set(owner) == {"user"}:
             self._connection.execute("DELETE FROM users WHERE tenant = ? AND user = ?", (self.tenant, owner["user"]))

@@ -75,7 +75,10 @@ def want(connection: Connection, tenant: str, partition: int, chunks: Sequence[t
 
 
 def count_missing(connection: Connection, tenant: str, name: str, partitions: Collection[int]) -> int:
-    """Count the items in these partitions that have a chunk without a vector of the embedding model ``name``."""
+    """Count the items in these partitions that have a chunk without a vector of the embedding model ``name``.
+
+    Return 0 if the model is not in use.
+    """
     number = model_number(connection, tenant, name)
     if number is None or not partitions:
         return 0

@@ -75,7 +75,8 @@ def redact_put(put: Put, known: Memory | None = None) -> tuple[Put, tuple[Redact
     """Replace the secrets in the fields of a ``Put``. Return the new ``Put``, and the replaced secrets.
 
     ``known`` is the stored memory that the ``Put`` revises, or None. Fields that have the same value in ``known`` stay
-    unchanged, because the user may have stored a secret there on purpose.
+    unchanged, because the user may have stored a secret there on purpose. There are two exceptions: the text stays unchanged
+    only if the key is the same, too, and secrets in the reason are always replaced.
     """
     redactor = Redactor()
     key = put.key if known and known.key == put.key else redactor.name("key", put.key)

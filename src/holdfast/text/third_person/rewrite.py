@@ -65,7 +65,7 @@ def observed(text: str, language: str, *, subject: str | None = None) -> str:
     """Return a third-person sentence for an observation that the user confirmed: "You like tea" becomes "The user likes tea".
 
     ``subject`` is the name of the user, or None for "the user". An observation that cannot be rewritten safely is quoted:
-    ``The user confirmed: "..."``.
+    ``The user confirmed: "..."``. An observation in another language than English is always quoted.
     """
     if language == "en" and _TO_YOU.search(text):
         as_own = _YOU.sub(lambda match: _AS_OWN[match[0].lower()], text.replace("’", "'"))

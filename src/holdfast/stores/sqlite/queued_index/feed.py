@@ -197,7 +197,7 @@ class IndexFeed:
     def apply_batch(self, build: Build, partitions: Collection[int] | None = None) -> bool:
         """Apply one batch of queued changes to the index of a build. Return False if another thread or process is writing.
 
-        With ``partitions``, apply only changes of these partitions.
+        Also return False if the build no longer exists. With ``partitions``, apply only changes of these partitions.
         """
         index = self.opened(build)
         try:
