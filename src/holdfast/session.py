@@ -166,9 +166,13 @@ class Session:
     def _store(self, tx: Transaction, messages: Sequence[Message], plans: Sequence[Plan], acts: Acts) -> list[Message]:
         """Store messages, and obey the wishes in them, such as "forget that". Return the stored messages.
 
-        ``plans`` has one plan per message: the wish in the message, if any, and the data needed to obey it. ``acts`` has the
-        dialogue acts of the messages. The transaction is kept short, because other writers wait for it: the session is read
-        and written once, and messages without a wish are written together.
+        If a message with the same client id is already stored, that message is returned instead. Raise ``Conflict`` if its
+        content differs.
+
+        ``plans`` has one plan per message: the wish in the message, if any, and the data needed to obey it. ``acts`` has
+        the dialogue acts of the messages. The transaction is kept short, because other writers wait for it: the session is
+        read and written once, and messages without a wish are written together. A preset that extracts memories at each
+        turn writes each message separately.
         """
         stored: list[Message] = []
         unwritten: list[tuple[Message, SessionRecord]] = []

@@ -124,8 +124,9 @@ class Writer:
     def _named_alike(self, put: Put, kind: Kind) -> list[Memory]:
         """Find a live memory that has the same key as a ``Put``, and whose text names the same thing.
 
-        Return a list with this memory, or an empty list. For example, "has a cat named Michi" and "their cat is called Michi"
-        name the same thing.
+        Return a list with this memory, or an empty list. For example, "has a cat named Michi" and "their cat is called
+        Michi" name the same thing. The list is empty for a plain kind, and for a kind that does not keep several memories
+        per key.
         """
         thing = None if put.key is None or kind.plain or kind.keyed != "many" else named_thing(put.text, put.language)
         if thing is None:
@@ -161,7 +162,9 @@ class Writer:
     def accept(self, id: str) -> Memory:
         """Accept a proposal, or a memory of low trust. The result has full trust, because a person has confirmed its text.
 
-        A proposal becomes live and supersedes the memories that it was proposed to replace.
+        A proposal becomes live and supersedes the memories that it was proposed to replace. In a kind with one value per
+        key, a proposal also supersedes the live memory with the same key. In other kinds, ``Conflict`` is raised if another
+        live memory has the same content as the proposal.
         """
         memory = self._of_status(id, ("proposed", "live"))
         batch = new_id("bat", self.now)
@@ -270,7 +273,11 @@ class Writer:
         return replace(memory, last_seen_at=self.now, expires_at=expires_at)
 
     def _given_fields(self, put: Put) -> dict[str, Any]:
-        """Return the fields that a ``Put`` sets explicitly, with their new values. The text is left out."""
+        """Return the new values of those fields that a ``Put`` sets explicitly or empties.
+
+        Only importance, tags, metadata, topic, pinned and indexed are considered. Only tags, metadata and indexed can be
+        emptied.
+        """
         given = {
             "importance": None if put.importance is None else values.importance(put.importance),
             "tags": put.tags or None,

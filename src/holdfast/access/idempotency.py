@@ -60,7 +60,7 @@ class StoredResponses:
     def save(self, claim: StoredResponse, *, status: int, headers: Mapping[str, str], body: bytes) -> None:
         """Store the response to a claimed request. Call this method before the response is sent.
 
-        If the claim has been removed, nothing is stored.
+        Nothing is stored if the claim has been removed, or if it already has a response.
         """
         with self._store.write() as tx:
             tx.set_stored_response(replace(claim, status=status, headers=dict(headers), body=body))

@@ -89,7 +89,7 @@ class HoldfastStorage:
         self._store(records)
 
     def update(self, record: MemoryRecord) -> None:
-        """Replace the record with the same id. The new record can be in another scope."""
+        """Replace the record with the same id, or add the record if there is none. The new record can be in another scope."""
         self._check_dimensions([record.embedding])
         self._store([record])
 

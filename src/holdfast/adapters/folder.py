@@ -171,7 +171,10 @@ class FolderFiles(MemoryFiles):
         return found
 
     def _write(self, parts: Parts, text: str | None) -> None:
-        """Write a file to disk atomically, or delete it if ``text`` is None. Only the user can read the file."""
+        """Write a file to disk atomically, or delete it if ``text`` is None. Only the user can read the file.
+
+        Folders that are empty after the deletion are removed, too.
+        """
         path = self.place("/".join([ROOT, *parts]))
         if text is None:
             path.unlink(missing_ok=True)

@@ -60,9 +60,10 @@ class Digester:
     ) -> None:
         """Close a session, clear its list of recalled memories, and queue its digest, all in one transaction.
 
-        ``status`` is the status of the closed session. Messages off the record are erased, unless the preset keeps
-        them. ``at`` is the time at which the session ended, for an imported session. Without ``at``, the session ends
-        now.
+        ``status`` is the status of the closed session. Messages off the record are erased, unless the preset keeps them. No
+        digest is queued if all remaining messages were digested before, or if the preset never extracts memories.
+
+        ``at`` is the time at which the session ended, for an imported session. Without ``at``, the session ends now.
         """
         last = tx.messages(MessageFilter(session=session.id, exactly=session.scope, newest=1))
         closed = with_state(session, closed_to=last[0].seq if last else None, recalled=None, **{OFF_RECORD_UNTIL: None})

@@ -98,8 +98,9 @@ class TopicFinder:
     def of(self, session: SessionRecord, said: Sequence[Message], *, after: int) -> DetectedTopic:
         """Return the topic of the messages ``said``. They are the messages of a session with numbers above ``after``.
 
-        If a topic was detected during the session, return that topic. Otherwise detect the topic now, in the messages
-        that no topic detection job has read.
+        If a topic was detected after message number ``after``, and the topic still has memories, return that topic.
+        Otherwise detect the topic now, in the user's messages that no topic detection job has read. The result has no topic
+        if there are no such messages, or if the preset has no topics.
         """
         if self._preset.topics is None:
             return DetectedTopic(None, Usage(), ())

@@ -34,13 +34,14 @@ def _is_untouched_rule_memory(store: Store, memory: Memory) -> bool:
 def replacing_earlier(puts: Sequence[Put], earlier: Sequence[Memory], fixed: Sequence[Memory], *, by_model: bool) -> list[Put]:
     """Return the memories to store when messages are digested again.
 
-    ``puts`` are the new memories. ``earlier`` and ``fixed`` are the two lists that :func:`earlier_memories` returns. If
-    ``by_model`` is True, a model extracted the new memories. Each new memory then replaces the earlier memories of the
-    same kind that say the same.
+    ``puts`` are the new memories. ``earlier`` and ``fixed`` are the two lists that :func:`earlier_memories` returns. Only
+    memories of the same scope are compared. If ``by_model`` is True, a model extracted the new memories. Each new memory
+    then replaces the earlier memories of the same kind that say the same. If several new memories say the same as an
+    earlier memory, the first of them replaces it.
 
-    A new memory is dropped if a fixed memory says the same. It is also dropped if an earlier memory that says the same
-    was retired, for example forgotten. The new memory comes from the same messages, so the user has not stated it
-    again.
+    A new memory is dropped if a fixed memory says the same. It is also dropped if an earlier memory that says the same was
+    retired, for example forgotten. The new memory comes from the same messages, so the user has not stated it again. A Put
+    that has an id changes a stored memory, and is never dropped.
     """
     kept: list[Put] = []
     taken: set[str] = set()

@@ -163,10 +163,10 @@ def _is_empty(value: Sequence[str] | Mapping[str, Any] | None) -> bool:
 
 @watched("forget")
 def forget(services: Services, id: str, *, reason: str, reader: Scope | None = None) -> int:
-    """Retire a memory as forgotten. Return 1, or 0 if it was already retired. A memory of a plain kind is removed instead.
+    """Retire a memory as forgotten. Return 1, or 0 if the memory is not live. A memory of a plain kind is removed instead.
 
-    ``reason`` is recorded in the history. Raise ``NotFound`` if there is no memory with this id, or if the scope
-    ``reader`` may not see it.
+    ``reason`` is recorded in the history. Raise ``NotFound`` if there is no memory with this id, or if the scope ``reader``
+    may not see it.
     """
     id = clean_name(id, what="id") or ""
 
@@ -240,9 +240,11 @@ def decide(services: Services, id: str, *, accept: bool, reader: Scope | None = 
 def undo(services: Services, change: str | ChangeRecord, *, reader: Scope | None = None) -> list[Memory]:
     """Undo a change and all other changes of its batch. Return the resulting memories. ``change`` may also be the id of a batch.
 
-    Messages that the batch has hidden can be recalled again. Raise ``NotFound`` if the change does not exist, if the
-    scope ``reader`` may not see all the memories and messages of the batch, or if one of the memories was erased. Raise
-    ``Conflict`` if one of the memories has been changed since.
+    Messages that the batch has hidden can be recalled again. Raise ``NotFound`` if the change does not exist, if the scope
+    ``reader`` may not see all the memories and messages of the batch, or if one of the memories was erased.
+
+    Raise ``Conflict`` if one of the memories has been changed since, if another live memory has taken its place, or if its
+    earlier value was not kept (plain kinds).
     """
     id = change if isinstance(change, str) else change.id
     with services.store.write() as tx:

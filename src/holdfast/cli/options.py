@@ -115,9 +115,9 @@ def with_flags(
     """Add the shared options to a command. The command receives the options' values as its first argument, a ``Flags`` object.
 
     ``scope`` adds the options that select a user, app or agent. ``store`` adds the options that select the store, the
-    preset and the tenant. If no user is given, ``default_user`` makes the command use the default user, and
-    ``all_users`` makes it apply to all users. An option that the command does not have is refused, even if it is given
-    before the command's name.
+    preset and the tenant. With ``default_user``, the command uses the default user if neither a user nor ``--shared`` is
+    given. With ``all_users``, the command applies to all users if no user is given, and has no option ``--shared``. An
+    option that the command does not have is refused, even if it is given before the command's name.
     """
     groups = ((_OWNERS if all_users else _SCOPE) if scope else (), _STORE if store else (), _OUTPUT)
 

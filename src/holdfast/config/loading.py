@@ -158,9 +158,9 @@ def merge(file: Mapping[str, Any], variables: Mapping[str, Any], arguments: Mapp
 def _design(file: Mapping[str, Any], preset: str) -> DesignSettings | None:
     """Return the settings of a design (an assistant such as Rumi) from a settings file. ``preset`` is the chosen preset.
 
-    Return None if the file has no settings of a design, or if the file names another preset than ``preset``. Raise
-    ``SettingsError`` if the settings are a ``DesignSettings`` object for another preset, or if ``preset`` has no design
-    settings.
+    Return None if the file has no settings of a design. Settings that are a ``DesignSettings`` object must be for
+    ``preset``, otherwise raise ``SettingsError``. For settings in a table, return None if the file names another preset
+    than ``preset``. Raise ``SettingsError`` if ``preset`` has no design settings, or if the table is invalid.
     """
     table = file.get("memory")
     if table is None:

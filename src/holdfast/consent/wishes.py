@@ -147,9 +147,12 @@ class Wishes:
     def _puts(self, wish: ReadWish, message: Message, before: Message | None, reader: SentenceReader | None) -> list[Put]:
         """Return the memories that a message asks to store, as the extractor words them.
 
-        If the extractor finds no memory, return one memory in the user's words. Return an empty list if new memories
-        would be of a plain kind. ``wish`` is the wish in the message. ``before`` is the assistant's message directly
-        before, or None. ``reader`` is the sentence reader that read the wish, or None.
+        Return one memory in the user's words if the extractor finds no memory, if the preset has no extractor that works
+        with rules, or if the preset gives the memory a key of its own. Return an empty list if new memories would be of a
+        plain kind.
+
+        ``wish`` is the wish in the message. ``before`` is the assistant's message directly before, or None. ``reader`` is
+        the sentence reader that read the wish, or None.
         """
         said = wish.subject or message.text
         reading = reading_of(said, reader)

@@ -59,8 +59,9 @@ class Erasing:
 def erase(store: Store, preset: Preset, target: Mapping[str, str], how: Erasing) -> Receipt:
     """Erase the data that ``target`` names, with everything derived from it. Then verify that the data is gone.
 
-    ``target`` is, for example, ``{"memory": id}``, ``{"session": id}`` or ``{"user": name}``. ``how`` has the options
-    of the erasure. The same data is also erased in known copies of the store.
+    ``target`` is, for example, ``{"memory": id}``, ``{"session": id}`` or ``{"user": name}``. ``how`` has the options of
+    the erasure. The same data is also erased in known copies of the store. If ``how.rewrite`` is False, the copies are not
+    changed, and the receipt is not verified.
     """
     return erase_and_scan(store, preset, target, how)[0]
 
@@ -311,9 +312,9 @@ def remove_traces(tx: Transaction, target: Mapping[str, str], targets: ErasureTa
     """Remove the traces that list an erased memory or message.
 
     ``target`` is the target of the erasure, such as ``{"memory": id}``. ``targets`` has the ids and texts of all erased
-    data. If a memory or message is erased by its id, also remove the traces whose question contains an erased text. If
-    all memories of an app are erased, remove all traces of the app. Traces that belong to an erased message, session or
-    scope are not handled here: they were removed with it.
+    data. If a memory or message is erased by its id, also remove the traces whose question contains an erased text of at
+    least ``MIN_BYTES`` bytes. If all memories of an app are erased, remove all traces of the app. Traces that belong to an
+    erased message, session or scope are not handled here: they were removed with it.
     """
     by_id = "memory" in target or "source" in target
     texts = [text for text in targets.texts if len(text.encode("utf-8", "replace")) >= MIN_BYTES] if by_id else ()

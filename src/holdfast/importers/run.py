@@ -130,11 +130,11 @@ class Import:
         """Check all records, then store them.
 
         Before any memory is stored, the plain kinds of the file are added to the engine's preset. The engine then knows
-        that memories of these kinds must stay unchanged. ``learn`` is the maximum number of conversations to learn
-        from; None means all.
+        that memories of these kinds must stay unchanged. ``learn`` is the maximum number of conversations to learn from;
+        None means all.
 
-        With ``dry_run``, nothing is stored. The result then only says how many records there are, and how many of them
-        the store already has.
+        With ``dry_run``, nothing is stored. The result then says how many records there are, and how many of them the store
+        already has. It also lists skipped files and warnings.
         """
         own, total = self._preset, self._check(learn)
         if not dry_run:

@@ -206,8 +206,8 @@ def with_context_gains(
 ) -> dict[int, float]:
     """Return the strength of each item. Messages gain or lose strength by their context. Memories keep their strength.
 
-    The context of a message is its time, speaker, role, session and neighbors. ``places`` describes the items that are
-    messages. ``periods`` are the periods of time that the question names.
+    The context of a message is its time, speaker, role, session and neighbors. If there is only one message, only its time
+    counts. ``places`` describes the items that are messages. ``periods`` are the periods of time that the question names.
     """
     messages = {seq: strengths[seq] + period_gain(place.at, periods) for seq, place in places.items() if seq in strengths}
     if len(messages) < 2:

@@ -61,7 +61,10 @@ def read_event(client: str, name: str, payload: Mapping[str, Any]) -> HookEvent:
 
 
 def _said(client: str, name: str, payload: Mapping[str, Any]) -> list[Said]:
-    """Return the messages of an event. If the event is sent twice, its messages have the same ids both times."""
+    """Return the messages of an event. If the event is sent twice, its messages have the same ids both times.
+
+    For Claude Code, the list is empty, because its messages are read from the transcript.
+    """
     if client == "claude-code":
         return []
     if isinstance(payload.get("messages"), list):

@@ -29,7 +29,8 @@ _SPACE: Final = _BOUNDARIES[-1]
 def split_chunks(text: str, size: int = 1600, overlap: int = 200) -> list[str]:
     """Split a text into chunks of at most ``size`` characters. A text that fits is a single chunk.
 
-    Each chunk repeats up to ``overlap`` characters from the end of the chunk before it.
+    Each chunk repeats up to ``overlap`` characters from the end of the chunk before it. At most ``MAX_CHUNKS`` chunks are
+    returned; the rest of a longer text is left out. Raise ``ValueError`` if ``overlap`` is more than half of ``size``.
     """
     return [text[start:end] for start, end in chunk_spans(text, size, overlap)]
 

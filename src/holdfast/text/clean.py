@@ -85,7 +85,8 @@ def clean_name(name: str | None, *, what: str, limit: int = 512) -> str | None:
 def clean_label(name: str | None, *, what: str) -> str | None:
     """Return a tag, topic or speaker as one line without invisible characters. These names are not used as identifiers.
 
-    NUL and lone surrogates are replaced by U+FFFD. Error messages name the text with ``what``.
+    NUL and lone surrogates are replaced by U+FFFD. If ``name`` is None, return None. Raise ``InvalidInput`` if it is blank,
+    and ``TextTooLong`` if it is too long. Error messages name the text with ``what``.
     """
     return clean_name(storable(name) if isinstance(name, str) else name, what=what)
 

@@ -190,8 +190,8 @@ class FileImport:
     def _restore(self, put: Put) -> str | None:
         """Restore a memory that was forgotten because its line was deleted. ``put`` describes the line, which is now back.
 
-        Return the id of the restored memory, or None if no such memory has the same content as ``put``. The memory keeps its
-        id and history.
+        Return the id of the restored memory. Return None if no such memory has the same content as ``put``, or if a live
+        memory has this content. The restored memory keeps its id and history, and gets the topic of ``put``.
         """
         identity = self._writer.identity(put)
         if self._tx.memories(MemoryFilter(exactly=put.scope, content_hash=identity, unexpired_at=self._now)):

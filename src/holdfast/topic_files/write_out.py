@@ -145,8 +145,9 @@ class Planner:
     def _close(self, key: str, page: BasePage, present: _PresentFile) -> None:
         """Plan the removal of a page that has no memories left.
 
-        ``key`` is the hash of the file name, ``page`` the file at the last sync, and ``present`` the file now. The file stays
-        if the user added layout to it, or if it had no lines before (only a title, for example).
+        ``key`` is the hash of the file name, ``page`` the file at the last sync, and ``present`` the file now. The file
+        stays unchanged if it has no lines and had none before (only a title, for example), or if ``page`` has no topic. If
+        the user added layout to the file, the file stays without its lines.
         """
         read = parse_page(present.text)
         if not page.lines and not read.lines:

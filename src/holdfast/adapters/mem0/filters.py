@@ -97,7 +97,8 @@ def _equal_values(condition: Any) -> Sequence[Any] | None:
 def as_where(filters: Filters) -> dict[str, Any] | None:
     """Return a store filter for ``recall`` and ``memories`` that lets all matching memories through.
 
-    The filter possibly lets other memories through, too. :func:`matches` removes these afterwards.
+    The filter possibly lets other memories through, too. :func:`matches` removes these afterwards. Return None if the store
+    can evaluate no part of the filter, so that all memories must pass.
     """
     parts = [found for name, condition in conjuncts(filters) if (found := _translated(name, condition)) is not None]
     return {"$and": parts} if parts else None

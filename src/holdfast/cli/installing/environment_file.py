@@ -25,8 +25,11 @@ _HEADER = b"SQLite format 3\0"
 def carried_variables(flags: Flags, settings: Settings) -> dict[str, str]:
     """Return the variables for the environment file, which the installed commands read.
 
-    These are the ``HOLDFAST_*`` variables, with absolute paths for the folders, and the keys of the store and the
-    models. If the key of an encrypted store or of a model is not set, the user is asked for it at the terminal.
+    These are the ``HOLDFAST_*`` variables, with absolute paths for the folders, and the keys of the store and the models.
+    If the key of an encrypted store or of a model is not set, the user is asked for it at the terminal.
+
+    Without a terminal, raise ``SettingsError`` if the key of an encrypted store is missing. If the key of a model is
+    missing, only a note is printed.
     """
     carried = {**environment.own_variables(), **chosen_folders()}
     if settings.key is None and _is_encrypted(settings):

@@ -163,10 +163,10 @@ class TerminalChat:
         return later or [self.output.text("learned_nothing")]
 
     def _digest(self, session: str) -> bool:
-        """Run the session's jobs, or wait for the thread that runs them.
+        """Run jobs until the session has no more jobs, or wait for the thread that runs them.
 
-        Return True if all jobs are done. Return False if a job failed, or if jobs are left after five minutes. Redo
-        jobs do not count.
+        Return True if no job of the session is queued or running any longer. Return False if a job failed and is to be
+        retried later, or if jobs are left after five minutes. Redo jobs do not count.
         """
         until, announced = time.monotonic() + _DIGEST_TIMEOUT_SECONDS, False
         while time.monotonic() < until:

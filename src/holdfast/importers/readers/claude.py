@@ -114,7 +114,7 @@ def _conversation(talk: Fields) -> Iterator[Record]:
 def _branch(messages: Sequence[Fields]) -> list[Fields]:
     """Return the messages of one branch of a conversation: the branch that ends in the last message.
 
-    If no message names its parent message, return all messages.
+    If no message has its parent message among ``messages``, return all messages.
     """
     by_id = {message.maybe("uuid"): message for message in messages}
     parents = [message.maybe("parent_message_uuid") for message in messages]

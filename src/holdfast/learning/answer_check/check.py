@@ -59,8 +59,8 @@ class SourceSentence:
     def words(self, user_names: frozenset[str]) -> tuple[Word, ...]:
         """Return the words of the sentence, each with its context: the people it is about, and whether it is denied.
 
-        The user's reply to a sentence of the assistant changes which words are denied. If the reply is "no", affirmed
-        words count as denied, and denied words as affirmed.
+        The user's reply to a sentence of the assistant changes which words are denied. If the reply is "no", affirmed words
+        count as denied, and denied words as affirmed. After any reply except "yes" and "no", all words count as neither.
         """
         read = read_sentence(self.text, self.voice, user_names)
         return read if self.reply is None else under_reply(read, self.reply)
@@ -212,7 +212,8 @@ def _unknown_person(read: Sequence[Word], evidence: Evidence) -> bool:
 def _is_contradicted(person: Person, mentioned: set[Person]) -> bool:
     """Return True if the evidence mentions this sort of relative only with the other gender: a brother instead of a sister.
 
-    ``person`` is the relative in the item, and ``mentioned`` are the people in the evidence.
+    ``person`` is the relative in the item, and ``mentioned`` are the people in the evidence. Words without a gender, such
+    as "sibling", do not count. If ``person`` has no gender, return False.
     """
     family = {other.gender for other in mentioned if other.family == person.family}
     return person.gender != "any" and bool(family) and person.gender not in family and family != {"any"}

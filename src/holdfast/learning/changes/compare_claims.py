@@ -259,7 +259,7 @@ def have_other_owners(old: str, new: str) -> bool:
 
 
 def _are_numbered(old: str, new: str) -> bool:
-    """Return True if two claims differ only in a number that identifies a thing.
+    """Return True if two claims differ only in their numbers, and one of these numbers identifies a thing.
 
     For example, "shelf number 1 is for tea" and "shelf number 2 is for tea" are about two shelves. The longer claim can
     begin with additional words, such as "we decided that".

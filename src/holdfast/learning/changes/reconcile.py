@@ -178,7 +178,11 @@ class _Batch:
     def _append(self, put: Put) -> None:
         """Add a Put (a memory to store) to the batch, and drop those earlier Puts of the batch that the new Put supersedes.
 
-        If an earlier Put says the same, the new Put is not added. Instead, its sources are added to the earlier Put.
+        The parts of a dropped Put that are still true are added as a Put of their own.
+
+        If an earlier Put of the same scope, kind and key says the same, the new Put is not added. Instead, its sources are
+        added to the earlier Put. This does not apply if the earlier Put has an id, or if the new Put replaces stored
+        memories.
         """
         for at, earlier in enumerate(self.puts):
             if earlier.id is not None or (earlier.scope, earlier.kind) != (put.scope, put.kind):

@@ -26,7 +26,7 @@ _WHOLE_SENTENCE = ("hypothetical", "sarcasm", "fiction_author")
 class SpokenSentence:
     """A sentence with its clauses. Clauses that state nothing, such as questions, are left out.
 
-    A sentence that is not meant literally has no clauses.
+    A sentence has no clauses if it is not meant literally, or if it does not state the speaker's own view.
     """
 
     text: str

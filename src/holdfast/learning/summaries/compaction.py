@@ -295,8 +295,8 @@ def _decide_by_rules(working: _MemorySet) -> Decision:
 def _merge_of(memory: Memory, working: _MemorySet, similarity: NDArray[np.float64]) -> Decision | None:
     """Return the decision to merge ``memory``, the summary of a conversation, with the summary of another conversation.
 
-    The other summary is the most similar one for which the merged text is not too long. Return None if there is none, or if
-    ``memory`` is not the summary of a conversation.
+    The other summary has the same scope, key and trust, and is not pinned. It is the most similar one for which the merged
+    text is not too long. Return None if there is none, or if ``memory`` is not the summary of a conversation.
     """
     if "conversation" not in memory.metadata:  # not the summary of a conversation
         return None

@@ -145,7 +145,8 @@ def _requests(messages: Sequence[Message], reader: SentenceReader) -> list[Messa
 def _answers(messages: Sequence[Message], text: str) -> list[str]:
     """Return sentences of the assistant with details that ``text`` lacks, such as "Moved to Thursday, 3pm".
 
-    Details are names, numbers and dates. If there are many such sentences, only the last few are returned.
+    Details are names, numbers and dates. Questions and sentences of one or two words are left out. If there are many
+    sentences, only the last few are returned.
     """
     known = details(text)
     said = [

@@ -222,9 +222,10 @@ def _checked(
 def _without_inventions(text: str | None, flaws: tuple[str, ...], texts: Sequence[str]) -> tuple[str | None, tuple[str, ...]]:
     """Return a document without invented lines, and the problems found.
 
-    A line is invented if one of its names, numbers or dates occurs in none of the ``texts``. Headings are not checked. The
-    problems are ``flaws`` and the reasons why lines were removed. A reason that applies to several lines is listed once.
-    If ``text`` is None, return None and ``flaws``.
+    A line is invented if one of its names, persons, numbers or dates occurs in none of the ``texts``. In languages other
+    than English and Spanish, only numbers and dates are checked. Headings are not checked. The problems are ``flaws`` and
+    the reasons why lines were removed. A reason that applies to several lines is listed once. If ``text`` is None, return
+    None and ``flaws``.
     """
     if text is None:
         return None, flaws

@@ -99,9 +99,9 @@ def topic_of(
 ) -> KnownTopic:
     """Describe a topic by the memories on its page.
 
-    ``vectors`` has one row per memory. ``name`` is the name of the topic; the default is the topic of the memories.
-    ``name_vector`` is the embedding of the name. The terms of the topic are words of the memories. If there are five or more
-    memories, a term must occur in at least two of them.
+    ``vectors`` has one row per memory. ``name`` is the name of the topic; the default is the topic of the memories. Raise
+    ``InvalidInput`` if there is neither. ``name_vector`` is the embedding of the name. The terms of the topic are stems of
+    words in the memories. If there are five or more memories, a term must occur in at least two of them.
     """
     topic_name = name or next((memory.topic for memory in memories if memory.topic), None)
     if topic_name is None:

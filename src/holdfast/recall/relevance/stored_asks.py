@@ -55,9 +55,9 @@ def without_questions(
 def _asking_share(place: MessagePlace, wanted: Sequence[frozenset[str]]) -> float:
     """Return a factor from 0 to 1: how much a message loses strength because the message asks something.
 
-    The factor is 1 for small talk and for short questions, and 0 for long messages. For other messages, it depends on how
-    many terms of the query occur in clauses that ask. ``wanted`` has one set per term of the query: the spellings of the
-    term.
+    The factor is 1 for small talk and for short questions, and 0 for long messages. For other messages that ask, it depends
+    on how many terms of the query occur in the message. For messages that do not mainly ask, it also depends on how many of
+    these terms occur only in clauses that ask. ``wanted`` has one set per term of the query: the spellings of the term.
     """
     act = place.act or classify_act(place.text or "")
     if act == "small_talk":

@@ -158,7 +158,7 @@ def _common(found: types.Trace) -> dict[str, Any]:
 def _rows(found: types.Trace, store: Store, sees: Callable[[types.Scope], bool]) -> Mapping[str, types.Memory | types.Message]:
     """Return the stored memories and messages of a trace, by id. ``sees`` returns True for a scope that the caller may read.
 
-    Items in other scopes and withheld messages are left out.
+    Items in other scopes are left out. So are messages with an action, such as withheld or forgotten messages.
     """
     ids = list(found.items)
     rows: list[types.Memory | types.Message] = [*store.memories(MemoryFilter(ids=ids, statuses=None))]

@@ -186,8 +186,9 @@ def open_session(
 ) -> Session:
     """Return the session with this id, or a new session in the scope that ``parts`` names.
 
-    Without an id, the session is always new. A session of another scope with the same id is ignored. If the session exists,
-    the caller needs the right ``right`` for it.
+    Without an id, the session is always new. An existing session must match every part that ``parts`` names, and the caller
+    needs the right ``right`` for it. Raise ``Conflict`` if several sessions match, and none of them has exactly the scope
+    ``parts``.
 
     To create a session with a given id, ``parts`` must name a user, app or agent. Otherwise all users would share the
     session. This is allowed only with ``shared``. Without ``shared``, ``NotFound`` is raised.

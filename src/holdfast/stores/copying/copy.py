@@ -72,8 +72,9 @@ class _Copy:
     def run(self, started: float) -> CopyReport:
         """Copy the missing rows, and compare source and target. ``started`` is the start time of the run.
 
-        If source and target are equal and the full-text index is complete, remove the mark that prevents opening the target as a
-        store.
+        If source and target are equal and the full-text index is complete, remove the mark that prevents opening the target
+        as a store. If the target is already a finished copy, copy nothing. Raise ``Conflict`` if the target contains other
+        data and no unfinished copy.
         """
         known = self._target.prepare()
         begun = self._target.unfinished_source()

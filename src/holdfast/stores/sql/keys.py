@@ -64,7 +64,10 @@ class AccessWrites(AccessReads):
         self.connection.execute(upsert("keys", _KEY_COLUMNS), (self.tenant, *_key_row(record)))
 
     def touch_keys(self, used: Mapping[str, datetime]) -> None:
-        """Record when access keys were last used. ``used`` maps key ids to times. Keys that no longer exist are ignored."""
+        """Record when access keys were last used. ``used`` maps key ids to times.
+
+        Keys that no longer exist are ignored. So is a time that is not later than the stored time.
+        """
         self.connection.executemany(
             "UPDATE keys SET last_used_at = ? WHERE tenant = ? AND id = ? AND coalesce(last_used_at, 0) < ?",
             [(stamp(moment), self.tenant, id, stamp(moment)) for id, moment in sorted(used.items())],

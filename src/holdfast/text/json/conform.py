@@ -149,8 +149,9 @@ def _inside(where: str, name: str) -> str:
 def _as_object(value: Any, schema: Schema, where: str) -> Mapping[str, Any]:
     """Return the value as a mapping. Raise ``_Unfit`` if that is not possible.
 
-    A JSON string is parsed, and a list with one mapping becomes this mapping. Any other list becomes the value of a property,
-    if exactly one property of the schema is an array. ``where`` is the path of the value in the data, for the error message.
+    A JSON string is parsed. A list with one mapping becomes this mapping, if the mapping has a property of the schema. Any
+    other list becomes the value of a property, if exactly one property of the schema is an array. ``where`` is the path of
+    the value in the data, for the error message.
     """
     if isinstance(value, str):
         value = _parse_if_json(value)

@@ -126,8 +126,9 @@ class QueuedIndex:
 
         Return None if the index cannot be used now or finds too few items. With ``allowed``, only these items are returned.
 
-        If the index does not find all vectors that it should contain, search once more, with ``retry=False``. If vectors are
-        missing again, raise ``IndexInvalid``.
+        If the index misses more than ``_MAX_UNREACHED`` vectors that it should contain, search once more, with
+        ``retry=False``. If as many are missing again, raise ``IndexInvalid``. Fewer missing vectors are compared directly
+        with the query.
         """
         build = self._searchable_build(model, partitions)
         if build is None:
