@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
+from typing import Final, Literal
 
 from holdfast.presets.base import Preset
 from holdfast.protocols import MemoryFilter, MessageFilter, Store
@@ -30,6 +30,18 @@ _MIN_SCORE: Final = 0.75
 
 It is far above the minimum score of a context block.
 """
+
+_MIN_BEST: Final = 0.4
+"""Minimum recall score of the best hit if no hit reaches ``_MIN_SCORE``."""
+_CLOSE: Final = 0.75
+"""Share of the best hit's score from which another hit is as likely to be meant."""
+
+_FRAME: Final = regex(
+    r"(?:(?:what|everything|anything|all|the things?|that thing|the stuff|that stuff|the bit)\s(?:(?:that\s)?(?:i|you|we)\s(?:\S+\s){1,3}?)?about\s"
+    r"|(?:todo\s)?lo\s(?:que\s(?:\S+\s){1,3}?)?(?:del?|sobre|acerca\sdel?)\s)(?=\S)",
+    re.IGNORECASE,
+)
+"""Matches words before a subject that say nothing about it: "what I told you about", "lo que dije de"."""
 
 _REASON: Final = regex(
     r"[,;:.–—]\s|\s+-+\s|\s(?=(?:they|we|it|he|she|i|i'm|i've|i'll|we're|they're|they've|it's|because|cause|since|as i|now that|ya no"
@@ -65,25 +77,47 @@ def find_everything(store: Store, preset: Preset, scope: Scope, now: datetime) -
     return About(memories=tuple((memory, "") for memory in kept), messages=tuple(messages))
 
 
-def find_about(reader: Reader, scope: Scope, subject: str) -> About:
-    """Return a user's own memories and messages about a subject. Shared data and other users' data is left out."""
+def find_about(reader: Reader, scope: Scope, subject: str, *, by: Literal["words", "meaning"]) -> About:
+    """Return a user's own memories and messages about a subject. Shared data and other users' data is left out.
+
+    By words, the result has what shares enough words with the subject. By meaning, it has what recall finds for the subject.
+    """
     terms = _Terms(subject, reader.preset.languages)
     if not terms.wanted:
         return About()
     owned = [hit for hit in _recalled(reader, scope, subject) if _is_owned(hit, scope, reader.preset)]
     shares = {hit.id: terms.share(str(hit.memory) if hit.memory else hit.found.text) for hit in owned}
     floor = min(max(shares.values(), default=0.0), _FULL_SHARE)
-    taken = [hit for hit in owned if shares[hit.id] >= max(floor, _MIN_SHARE)]
-    if not taken:
-        taken = [hit for hit in owned if hit.is_relevant and hit.score >= _MIN_SCORE]
+    by_words = [hit for hit in owned if shares[hit.id] >= max(floor, _MIN_SHARE)]
+    taken = by_words if by == "words" else _by_meaning(owned)
     memories = [(hit.memory, _remainder(hit.memory, terms, floor)) for hit in taken if hit.memory]
     return About(memories=tuple(memories), messages=tuple(hit.message for hit in taken if hit.message))
 
 
 def without_reason(subject: str) -> str:
-    """Return a subject without the reason that follows it: "my locker number, they moved us" becomes "my locker number"."""
-    head = _REASON.split(subject, maxsplit=1)[0].strip()
-    return head if len(head.split()) > 1 else subject
+    """Return a subject without the reason that follows it: "my locker number, they moved us" becomes "my locker number".
+
+    Words before the subject, such as "what I told you about", are removed, too.
+    """
+    frame = _FRAME.match(subject)
+    bare = subject[frame.end() :] if frame else subject
+    heads = (bare[: found.start()].strip() for found in _REASON.finditer(bare))
+    return next((head for head in heads if len(head.split()) > 1), bare)
+
+
+def _by_meaning(owned: Sequence[Hit]) -> list[Hit]:
+    """Return the hits that a subject means. Return an empty list if that is unclear.
+
+    These are the relevant hits with a high score. If there are none, it is the best memory with the messages that score as high,
+    unless a second memory scores nearly as high. Without memories, messages are found in the same way.
+    """
+    if sure := [hit for hit in owned if hit.is_relevant and hit.score >= _MIN_SCORE]:
+        return sure
+    memories = [hit.score for hit in owned if hit.memory is not None]
+    best = max(memories or [hit.score for hit in owned], default=0.0)
+    if best < _MIN_BEST or sum(score >= _CLOSE * best for score in memories) > 1:
+        return []
+    return [hit for hit in owned if hit.score >= _CLOSE * best]
 
 
 def _recalled(reader: Reader, scope: Scope, subject: str) -> Iterable[Hit]:

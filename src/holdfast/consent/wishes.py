@@ -5,7 +5,7 @@ Reading a wish runs a model and recalls the items to forget. This is slow, so it
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Final, Literal
 
 from holdfast.consent.forget import About, find_about, find_everything, without_reason
 from holdfast.consent.off_record import OFF_RECORD_UNTIL, after_pause, is_withheld, withhold_previous
@@ -134,12 +134,11 @@ class Wishes:
     def _about(self, wish: ReadWish, scope: Scope) -> About:
         if wish.everything:
             return find_everything(self._store, self._preset, scope, self._clock.now())
-        found = About()
-        for said in dict.fromkeys(
-            (wish.subject, without_reason(wish.subject))
-        ):  # the words of a reason need not occur in a memory
-            subject = subject_words(said) or said
-            found = find_about(self._reader, scope, subject) if subject.strip() else About()
+        found, short = About(), without_reason(wish.subject)
+        ways: Sequence[tuple[str, Literal["words", "meaning"]]] = ((wish.subject, "words"), (short, "words"), (short, "meaning"))
+        for said, by in dict.fromkeys(ways):  # the words of a reason need not occur in a memory
+            subject = (by == "words" and subject_words(said)) or said
+            found = find_about(self._reader, scope, subject, by=by) if subject.strip() else About()
             if found.memories or found.messages:
                 break
         return found
