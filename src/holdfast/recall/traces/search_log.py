@@ -120,7 +120,8 @@ def noting(log: SearchLog | None) -> Iterator[None]:
 def step(name: str) -> Iterator[None]:
     """Measure the duration of the ``with`` block as one step of building the current context block.
 
-    The log stores the duration under ``name``. If several steps have the same name, their durations are added up.
+    The log stores the duration under ``name``. If several steps have the same name, their durations are added up. If there is
+    no current log, nothing is measured.
     """
     log = _current.get()
     if log is None:

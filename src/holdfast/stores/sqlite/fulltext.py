@@ -85,8 +85,8 @@ def search(
 ) -> list[Match]:
     """Rank the items that have a term in common with a query. An item is ranked by its best chunk.
 
-    If the word cache ``words`` contains all the partitions, it is used instead of the full-text index. Only items in ``allowed``
-    are returned, or all items if it is None. Items in ``excluded`` are left out.
+    If the word cache ``words`` can search all the partitions, it is used instead of the full-text index. Only items in
+    ``allowed`` are returned, or all items if it is None. Items in ``excluded`` are left out.
     """
     wanted = query_terms(query, languages) if partitions else []
     if not wanted:

@@ -93,8 +93,8 @@ class QueuedIndex:
     ) -> list[Match]:
         """Rank the items of the partitions by cosine with the query, and return the best ``limit``.
 
-        Only items in ``allowed`` are returned, or all items if it is None. Items in ``excluded`` are left out. If the external
-        index cannot be used, the search runs in memory.
+        Only items in ``allowed`` are returned, or all items if it is None. Items in ``excluded`` are left out. If the
+        external index cannot be used or finds too few items, the search runs in memory.
         """
         found = None
         if partitions and self._is_usable():
