@@ -56,7 +56,8 @@ class HoldfastMemoryTool(BetaAbstractMemoryTool):
             app: See ``user``.
             agent: See ``user``.
             base_path: A folder on disk. The files are then also in its folder ``memories``, where Anthropic's own local tool
-                keeps them, and people can edit them there. By default, the files are only in the memory.
+                keeps them, and people can edit them there. If a user is erased, the next command of the tool deletes the files
+                on disk. By default, the files are only in the memory.
             cache_control: Anthropic's setting for prompt caching. It sets a cache breakpoint at this tool.
         """
         super().__init__(cache_control=cache_control)

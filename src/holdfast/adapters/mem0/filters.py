@@ -98,7 +98,7 @@ def as_where(filters: Filters) -> dict[str, Any] | None:
     """Return a store filter for ``recall`` and ``memories`` that lets all matching memories through.
 
     The filter possibly lets other memories through, too. :func:`matches` removes these afterwards. Return None if the store
-    can evaluate no part of the filter, so that all memories must pass.
+    can evaluate no part of ``filters``.
     """
     parts = [found for name, condition in conjuncts(filters) if (found := _translated(name, condition)) is not None]
     return {"$and": parts} if parts else None

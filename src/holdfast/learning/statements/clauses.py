@@ -149,6 +149,9 @@ def clauses(sentence: str, folded: str, book: Rulebook) -> Iterator[StatementCla
 def _states_something(parts: list[tuple[str, str]], spoken: list[StatementClause | None], book: Rulebook) -> bool:
     """Return True if a sentence with a question mark also states something, as in "I'm vegan, anything for me?".
 
+    If one of several parts is a question or command, the question mark belongs to this part, and the other parts are
+    statements. But a sentence that ends with a short tag, such as "right?", is a question as a whole.
+
     ``parts`` are the parts of the sentence, each as written and in lower case without accents. ``spoken`` has one entry per
     part: the clause that the part states, or None for a question or command.
     """

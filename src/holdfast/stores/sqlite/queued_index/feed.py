@@ -231,7 +231,10 @@ class IndexFeed:
         return True
 
     def apply_all(self, build: Build) -> bool:
-        """Apply all queued changes to the index of a build. Return False if another thread or process is writing."""
+        """Apply all queued changes to the index of a build.
+
+        Return False if another thread or process is writing, or if the build no longer exists.
+        """
         while self.has_queued(build.model):
             if not self.apply_batch(build):
                 return False
