@@ -336,9 +336,10 @@ class Session:
     def _save_state(self, state: ConversationState, context: Context) -> None:
         """Add the ids of newly recalled memories to the session, so that all later context blocks include these memories.
 
-        ``context`` contains the recalled memories. ``state`` is the state of the conversation before the recall. If the state
-        has a topic, nothing is added. The write is not durable. If the ids are lost, later context blocks include a memory
-        only if it is recalled again.
+        ``context`` contains the recalled memories. Only relevant memories of the kinds that the preset recalls are added.
+        ``state`` is the state of the conversation before the recall. If the state has a topic, or the session is not open,
+        nothing is added. The write is not durable. If the ids are lost, later context blocks include a memory only if it is
+        recalled again.
         """
         kinds = self._services.preset.recall.kinds or ()
         found = [hit.id for hit in (*context.hits, *context.left_out) if hit.memory and hit.is_relevant and hit.kind in kinds]

@@ -206,7 +206,7 @@ def _unchanged(text: str | None, known: str | None) -> bool:
 
 
 def _make_folders(folder: Path) -> None:
-    """Create a folder and its missing parents. Only the user can open them, whatever the umask is."""
+    """Create a folder and its missing parents. Only the user can open the new folders, whatever the umask is."""
     missing = []
     while not folder.exists():
         missing.append(folder)

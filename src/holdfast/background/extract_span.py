@@ -292,9 +292,9 @@ def _paragraph(
 ) -> Outcome:
     """Return an outcome with one memory, which summarizes a whole conversation.
 
-    The chat model writes the summary. Without a model, rules write it. Only the end of a very long conversation is
-    used. ``rules`` has the preset's settings for the summary, such as its maximum length. ``trusts`` maps message ids
-    to the trust of the messages.
+    The chat model writes the summary. Without a model, or if the model fails, rules write it. If the summary is empty, the
+    outcome has no memory. Only the end of a very long conversation is used. ``rules`` has the preset's settings for the
+    summary, such as its maximum length. ``trusts`` maps message ids to the trust of the messages.
     """
     messages = newest_that_fit(messages, characters=_MAX_CONVERSATION_CHARACTERS)
     if model:

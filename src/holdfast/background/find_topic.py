@@ -118,12 +118,12 @@ class TopicFinder:
     ) -> tuple[Outcome, Put | None]:
         """Assign extracted memories to the conversation's topic. Return the changed outcome, and a note about the topic.
 
-        ``outcome`` has the extracted memories. ``messages`` are the messages of the session with numbers above
-        ``after``. If the conversation has no known topic, a new topic is created, but only for at least
-        ``min_conclusions`` memories. This minimum is a setting of the preset.
+        ``outcome`` has the extracted memories. ``messages`` are the messages of the session with numbers above ``after``. If
+        no topic is detected, a new topic is created, but only if the preset opens new topics, and only for at least
+        ``min_conclusions`` different memories. This minimum is a setting of the preset.
 
-        The note records what the conversation said about the topic. It is None if there is no topic, or if the preset
-        keeps no notes about topics.
+        The note records what the conversation said about the topic. It is None if there is no topic, or if the preset keeps
+        no notes about topics. If the preset has no topics at all, the outcome is returned unchanged.
         """
         rules = self._preset.topics
         if rules is None:

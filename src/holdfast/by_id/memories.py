@@ -214,7 +214,7 @@ def forget_key(
 
 
 def proposals(services: Services, *, reader: Scope | None = None, limit: int = 100, offset: int = 0) -> list[Memory]:
-    """List the changes that wait for a person's decision, newest first.
+    """List the changes that wait for a person's decision, newest first. Expired proposals are left out.
 
     With ``reader``, only the proposals that this scope may see are listed.
     """

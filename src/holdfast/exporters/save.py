@@ -67,8 +67,9 @@ def export(
 ) -> ExportResult:
     """Write an export to a file or an open binary file. Without ``format``, the extension of the file chooses the format.
 
-    ``owner`` names the user, app or agent whose data is exported. ``session`` is the id of a session; only this session
-    is then exported. If neither is given, all data is exported. With ``replace``, an existing file is replaced.
+    Without ``format``, an open binary file gets JSONL. ``owner`` names the user, app or agent whose data is exported.
+    ``session`` is the id of a session; only this session is then exported. If neither is given, all data is exported. With
+    ``replace``, an existing file is replaced.
     """
     chosen, selection = check_format(format or format_for(target)), select(store, session=session, **owner)
     walk = Walk(store, preset, selection, progress)

@@ -50,7 +50,10 @@ def change_texts(changes: Iterable[ChangeRecord]) -> Iterator[str]:
 
 
 def session_texts(session: SessionRecord) -> Iterator[str]:
-    """Yield the id of a session and the texts in its metadata. The id counts as a text, because a caller can choose it."""
+    """Yield the id of a session, and the names and texts in its metadata.
+
+    The id counts as a text, because a caller can choose it. Names and texts of the metadata are escaped as in JSON.
+    """
     yield session.id
     yield from _strings(session.metadata)
 

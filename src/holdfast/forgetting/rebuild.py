@@ -158,7 +158,8 @@ def _topic_note(tx: Transaction, lost: Memory, made: Sequence[Memory]) -> Put | 
 def clear_restated(writer: Writer, restated: Iterable[Memory], gone: Collection[str]) -> None:
     """Remove the data of erased sources from memories that stay because a remaining source also stated their text.
 
-    From each memory, remove the erased sources (``gone``), the history, and the tags that no remaining source states.
+    From each memory, remove the erased sources (``gone``) and the history. From a live memory, also remove the tags that no
+    remaining message contains. If no message remains, keep the tags that the memory's text contains.
     """
     tx = writer.tx
     for memory in restated:

@@ -269,8 +269,9 @@ class Import:
     def _prepare_messages(self, batch: Sequence[Record], now: datetime) -> dict[int, ReadySaid]:
         """Prepare the messages of a batch for the transaction. Return the results by the ``id()`` of the record.
 
-        Each result has the message to store, and the user's wish to be off the record or on the record again. This runs
-        before the transaction, because a model can be needed to read the wishes.
+        Each result has the message to store, or None if the message is empty or already stored. It also has the user's wish
+        to be off the record or on the record again. This runs before the transaction, because a model can be needed to read
+        the wishes.
         """
         found: dict[int, ReadySaid] = {}
         talk = self._talk and replace(self._talk)

@@ -209,8 +209,8 @@ def _left_to_rules(
 ) -> list[Put]:
     """Return the memories that rules extract from messages whose items (statements of a model's answer) were refused.
 
-    ``refused`` are these messages. ``kept`` are the Puts (memories to store) of the accepted items. A memory that
-    repeats one of them is left out. Problems of the extraction are added to ``results``.
+    ``refused`` are these messages. Only those of the user are used. ``kept`` are the Puts (memories to store) of the accepted
+    items. A memory that repeats one of them is left out. Problems of the extraction are added to ``results``.
     """
     ids = {message.id for message in refused if message.role == "user"}
     if not ids:

@@ -74,7 +74,7 @@ def repeats_own_words(text: str, messages: Sequence[Message], *, min_share: floa
 def _names(text: str) -> list[str]:
     """Return the names, numbers and addresses in a text.
 
-    A capitalized word counts as a name unless it begins a sentence.
+    A capitalized word counts as a name unless it begins a sentence or follows a colon.
     """
     found = []
     for match in _NAME.finditer(text):

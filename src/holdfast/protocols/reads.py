@@ -78,7 +78,10 @@ class Reads(Protocol):
         ...
 
     def changes(self, *, memory: str | None = None, batch: str | None = None, id: str | None = None) -> list[ChangeRecord]:
-        """List the changes of one memory or of one batch, oldest first. With ``id``, list only the change with this id."""
+        """List the changes of one memory or of one batch, oldest first, or only the change with the id ``id``.
+
+        Give exactly one of the arguments.
+        """
         ...
 
     def jobs(

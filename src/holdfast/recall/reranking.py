@@ -144,7 +144,8 @@ class Reranking:
     def _call(self, name: str, rate: Callable[[], Sequence[float | None]]) -> Sequence[float | None]:
         """Call the reranker by running ``rate``, and return the ratings. ``name`` is the reranker's name in messages.
 
-        If the reranker can wait for a server, the time limit of the current recall applies.
+        If the reranker can wait for a server, the time limit of the current recall applies. Raise ``NotAnswered`` after this
+        time, and during the pause after a failure.
         """
         budget = current_budget()
         if budget is not None and self.waits:

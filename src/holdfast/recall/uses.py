@@ -52,9 +52,9 @@ class Uses:
             )
 
     def flush(self, renew: Callable[[Transaction, set[str], datetime], None]) -> None:
-        """Store the times at which memories were last used.
+        """Store the times at which memories were last used, and mark the sessions as :meth:`flush_shown` does.
 
-        ``renew`` is then called with these memories, and can extend their lifetime.
+        ``renew`` is then called with the used memories, and can extend their lifetime.
         """
         self.flush_shown()
         with self._lock:

@@ -23,7 +23,7 @@ _MAX_INPUT_BYTES: Final = 32 * 1024 * 1024
 
 
 def main(words: list[str]) -> bool:
-    """Run a hook and return True. Do nothing and return False if the quick parser rejects the arguments.
+    """Run a hook and return True. Do nothing and return False unless the arguments are one known event and known options.
 
     The caller then passes the arguments to the complete command line, which explains errors.
     """

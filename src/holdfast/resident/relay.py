@@ -35,8 +35,8 @@ _RESTARTED: Final = {"code": -32603, "message": "The memory server was restarted
 def main(words: list[str]) -> bool:
     """Parse the arguments, relay until the client closes the stream, and return True.
 
-    Return False, without reading from the client, if the quick parser rejects the arguments or if :func:`run` returns False.
-    The caller then runs the complete command line.
+    Return False, without reading from the client, if the quick parser rejects the arguments, if an argument is not an option,
+    or if :func:`run` returns False. The caller then runs the complete command line.
     """
     arguments = parse(words)
     if arguments is None or arguments.positional:

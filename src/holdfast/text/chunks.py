@@ -36,9 +36,11 @@ def split_chunks(text: str, size: int = 1600, overlap: int = 200) -> list[str]:
 
 
 def chunk_spans(text: str, size: int = 1600, overlap: int = 200) -> list[tuple[int, int]]:
-    """Return the start and end position of each chunk in the text, in order.
+    """Return the start and end position of each chunk in the text, in order. There are at most ``MAX_CHUNKS`` chunks.
 
-    A chunk has at most ``size`` characters, and repeats up to ``overlap`` characters from the end of the chunk before it.
+    A chunk has at most ``size`` characters, and repeats up to ``overlap`` characters from the end of the chunk before it. If
+    the text needs more than ``MAX_CHUNKS`` chunks, its end is left out. Raise ``ValueError`` if ``overlap`` is more than half
+    of ``size``.
     """
     if size < 1 or not 0 <= overlap <= size // 2:
         message = f"chunks of {size} characters cannot overlap by {overlap}"

@@ -178,7 +178,8 @@ _ABOUT_ASKING: Final = regex(
 def _is_reply(text: str, acts: Sequence[Act]) -> bool:
     """Return True if a message can be an answer to a question. It must be short and ask nothing, and not be "I don't know".
 
-    ``acts`` are the dialogue acts of the message's sentences.
+    A message such as "thanks" or "hello" is not an answer, unless it also states something. ``acts`` are the dialogue acts of
+    the message's sentences.
     """
     if "question" in acts or "request" in acts or len(_WORD.findall(text[:_MAX_CHARACTERS])) > _MAX_REPLY_WORDS:
         return False

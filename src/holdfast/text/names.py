@@ -126,7 +126,10 @@ def _is_name_at_start(tokens: list[str], at: int, known: _KnownNames) -> bool:
 
 
 def _opens(tokens: list[str], at: int) -> bool:
-    """Return True if the token at position ``at`` is the first word of a sentence or quotation."""
+    """Return True if the token at position ``at`` is the first word of a sentence or quotation.
+
+    A word after a colon or semicolon counts as a first word, too.
+    """
     if at == 0 or tokens[at - 1] in _BEFORE_START:
         return True
     before = tokens[max(0, at - _MAX_SIGNS) : at]

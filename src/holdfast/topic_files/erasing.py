@@ -76,8 +76,9 @@ class PagesToErase:
 def _all_mirrors(store: Store, clock: Clock, own: FolderMirrors, pages: PagesToErase) -> list[FolderMirrors]:
     """Return one ``FolderMirrors`` object for each folder into which presets have written topic pages of a store.
 
-    ``own`` is the object for the folder of the engine's own preset. Folders that this process cannot reach are added to
-    ``pages.missing``.
+    ``own`` is the object for the folder of the engine's own preset. A folder is added to ``pages.missing`` instead if its
+    preset is unknown, or if its pages were written on another machine. A folder that does not exist on this machine is added
+    only if the store is on a server. If the store is a file, the folder is skipped.
     """
     found = [own] if own.root is not None else []
     for root, (name, machine) in {**_usual_folders(store), **recorded_folders(store)}.items():

@@ -94,9 +94,10 @@ class IndexLines:
         return note_line(memory)
 
     def revised(self, memory: Memory, line: Line | None, *, topic: str | None, at: str | None) -> Put:
-        """Return the ``Put`` that makes a note match an edited line of the index. ``at`` is the new time of the note.
+        """Return the ``Put`` that makes a note match an edited line of the index.
 
-        If ``line`` is None, the text stays the same, and the note gets the topic ``topic``.
+        ``at`` is the new time of the note, or None if the time stays the same. If ``line`` is None, the text stays the same,
+        and the note gets the topic ``topic``.
         """
         line_topic, text = topic_and_note(line.text) if line else (topic, memory.text)
         text = memory.text if text == flat(memory.text) else text

@@ -320,8 +320,8 @@ class _Merging:
         """Merge a new line. Return the same value as :meth:`_slot`.
 
         If no memory has the same text, the line creates a memory. If a memory has the same text but no line yet, the line now
-        stands for this memory. If the memory with the same text already has a line, or has another topic, ignore the new line
-        and return None.
+        stands for this memory. If the memory with the same text already has a line, ignore the new line and return None. On a
+        topic page, do this also if the memory has another topic. A memory without a topic gets the topic of the page.
         """
         same = self._by_text.get(line.text)
         if same is None:

@@ -41,7 +41,9 @@ def removed(client: Client, before: bytes) -> bytes:
 def edit_json(before: bytes, change: Callable[[dict[str, Any]], dict[str, Any]]) -> bytes:
     """Return the content of a JSON file after the function ``change`` was applied to its settings.
 
-    ``before`` is the old content. The result has the same formatting. If nothing changes, the old content is returned.
+    ``before`` is the old content. The result keeps the indentation, the type of line breaks and the byte order mark. If
+    nothing changes, the old content is returned. A file without text has no settings. Raise ``Unmergeable`` if any other
+    content is not a JSON object in UTF-8, or has a name twice in one object.
     """
     return _edit_text(before, lambda text: _changed_json(text, change))
 

@@ -151,9 +151,10 @@ def _periods(plain: str, today: date) -> Iterable[tuple[date, date]]:
 
 
 def _names_time(plain: str) -> bool:
-    """Return True if a text names a day or month, such as "Friday" or "May".
+    """Return True if a text names a weekday, a month or a relative time, such as "Friday", "June" or "last year".
 
-    If it does, an unclear word in the text, such as "recently", is ignored.
+    A month whose name can also be another word, such as "May", does not count. If the result is True, an unclear word in the
+    text, such as "recently", is ignored.
     """
     named = any(
         re.search(rf"\b{name}\b", plain) for name in (*_WEEKDAY_NUMBER, *(m for m in MONTHS if m not in AMBIGUOUS_MONTHS))

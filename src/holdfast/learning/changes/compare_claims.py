@@ -102,13 +102,14 @@ class ClaimComparer:
 
         Return None also if the memory or the statement has no claim, or more claims than can be compared.
 
-        ``said`` is the user's sentence that the memory comes from. ``whole`` is the message that contains the new
-        statement. Both can be compared as well, because memories can be reworded, and the sentence reader is often wrong
-        about a reworded claim. ``said`` is compared only if the memory is a single claim that the statement does not end.
-        ``whole`` is compared only if the memory and the statement have few claims.
+        ``said`` is the user's sentence that the memory comes from. ``whole`` is the message that contains the new statement.
+        Both can be compared as well, because memories can be reworded, and the sentence reader is often wrong about a
+        reworded claim. ``said`` is compared only if the memory is a single claim that the statement does not end. ``whole``
+        is not compared if the memory has several claims, and the memory or the statement has more than
+        ``_MAX_NEAREST_CLAIMS``.
 
-        ``nearest`` is True if the memory is the best match for the new statement. If it is False, ``said`` and
-        ``whole`` are not compared.
+        ``nearest`` is True if the memory is the best match for the new statement. If it is False, ``said`` and ``whole`` are
+        not compared.
         """
         before, words, after = spoken_words(old)
         claims = [claim for claim in split_sentences(words) if not claim.endswith("?")]

@@ -336,8 +336,9 @@ class _Batch:
     def _corrected(self, put: Put, correction: Correction, found: Sequence[Neighbor]) -> Put:
         """Return a Put (a memory to store) whose text is a known statement with the correction applied.
 
-        The known statement is an earlier Put of the batch, or one of the known memories in ``found``. If the correction
-        matches no known statement, return the given Put unchanged.
+        The known statement is an earlier Put of the batch, or one of the known memories in ``found``. An earlier Put is
+        removed from the batch. The result replaces a known memory. If the correction matches no known statement, or must not
+        replace it, return the given Put unchanged.
         """
         for at, earlier in reversed(list(enumerate(self.puts))):
             if earlier.id is None and earlier.scope == put.scope and corrects(earlier.text, correction):

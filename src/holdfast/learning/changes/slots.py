@@ -93,10 +93,11 @@ def _reading(text: str, language: str) -> list[Slot]:
 def _with_text_cues(found: list[Slot], text: str, words: SlotPhrases) -> list[Slot]:
     """Return the slots of a text, adjusted by phrases that can be anywhere in the text.
 
-    If the text says that someone moved, the homes in the text are marked as changed. If the text says that the user left a
-    job, such as "I left Acme, I work at Globex now", the old employer and the old occupation both end. If the text names only
-    the new employer, an additional slot ends the old occupation. If the text names only the new occupation, an additional
-    slot ends the old employer.
+    If the text says that someone moved, the homes in the text are marked as changed.
+
+    The text can also say that the user left a job and changed to another, such as "I left Acme, I work at Globex now". Then
+    the old employer and the old occupation both end. If the text names only the new employer, an additional slot ends the old
+    occupation. If the text names only the new occupation, an additional slot ends the old employer.
     """
     if words.cues["moving"].search(text):
         found = [_as_changed(slot) if slot.attribute in {"residence", "dwelling"} else slot for slot in found]
@@ -305,7 +306,8 @@ def _value(groups: dict[str, str | None], rule: SlotRule, words: SlotPhrases) ->
     """Return the value that a rule found in a clause, normalized for comparison.
 
     ``groups`` contains the named groups of the rule's regular expression. The group ``v`` is the value as written. Return
-    None if the value is not of the type that the rule requires, such as a number or a place.
+    None if the value is not of the type that the rule requires, such as a number or a place. Return None also if there is no
+    value, unless the rule finds statements that something has ended.
     """
     raw = groups.get("v") or ""
     if rule.value in {"moment", "scale"}:

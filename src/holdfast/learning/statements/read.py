@@ -190,7 +190,7 @@ def _is_off_record(text: str, sentences: Sequence[str], context: Context) -> boo
 def _asks_only(sentence: str, context: Context) -> bool:
     """Return True if an English sentence is a question or a command that does not mention the user.
 
-    The sentence reader is not called for these sentences.
+    Return False for a request to remember something. The sentence reader is not called for a sentence with the result True.
     """
     folded = fold_clause(sentence)
     if context.language != "en" or mentions_user(folded) or any(_asked_text(sentence, book) for book in context.books):

@@ -138,7 +138,7 @@ def _statement(clause: StatementClause, book: Rulebook, before: Statement | None
 def _key(clause: StatementClause, rule: StatementRule, before: Statement | None) -> str:
     """Return the memory key of a clause. Normally, this is the key of the rule that matches the clause.
 
-    A clause such as "His name is Rex" gets the key of ``before``, the previous statement.
+    A clause such as "His name is Rex" gets the key of ``before``, the previous statement, if there is one.
     """
     refers_back = re.match(r"(?:his|her|its|their|he|she|it|they|se llaman?)\b", clause.folded)
     return before.key if refers_back and before is not None else rule.key

@@ -59,9 +59,10 @@ class TopicName:
 
 
 def slug(text: str, *, max_words: int = MAX_WORDS, max_characters: int = MAX_CHARACTERS) -> str:
-    """Return the text as a name in lower case, with hyphens between the words. Other punctuation is dropped.
+    """Return the text as a name in lower case, with hyphens between the words.
 
-    The name is empty if the text has no letter or digit. A reserved name, such as ``nul`` or ``index``, gets the prefix
+    Punctuation separates words, but apostrophes are dropped. The name has at most ``max_words`` words and ``max_characters``
+    characters. It is empty if the text has no letter or digit. A reserved name, such as ``nul`` or ``index``, gets the prefix
     ``topic-``.
     """
     plain = unicodedata.normalize("NFKC", text).lower()

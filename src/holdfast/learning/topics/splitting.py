@@ -158,7 +158,8 @@ def _by_similarity(topic: str, texts: Sequence[str], rows: RowVectors | None) ->
     """Cluster similar lines. Return a mapping from the position of a line to the name of its subtopic.
 
     The name is a word that distinguishes the cluster of the line from the other clusters. Outliers are left out. ``topic`` is
-    the name of the page, and ``rows`` are the vectors of the lines.
+    the name of the page, and ``rows`` are the vectors of the lines. If ``rows`` is None, only the words of the lines are
+    compared.
     """
     labels = groups(term_vectors(texts) if rows is None else with_words(rows, texts))
     places: dict[int, str] = {}

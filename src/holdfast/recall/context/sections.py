@@ -141,9 +141,11 @@ def _fill(
     values: Mapping[str, str],
     line_context: _LineContext,
 ) -> _FilledSection:
-    """Return the section with as many hits as fit into the budget.
+    """Return the section with as many hits as fit into the budget. The section is empty if no hit fits.
 
-    ``words`` are the fixed phrases of the section, and ``values`` are the texts for the placeholders in these phrases.
+    Messages that do not come from the user are left out. In a section of relevant hits, hits that are not relevant are left
+    out, too. ``words`` are the fixed phrases of the section, and ``values`` are the texts for the placeholders in these
+    phrases.
     """
     frame = words.opening.format(**{name: escape_line(value) for name, value in values.items()})
     used = count_tokens(f"{frame}\n{words.closing}")

@@ -51,7 +51,10 @@ def _listed(trace: Trace, id: str) -> TracedCandidate | None:
 
 
 def _obstacle(memory: Memory, reader: Scope, log: SearchLog, now: datetime) -> Outcome | None:
-    """Return the reason why none of the searches in ``log`` could find a memory. Return None if one of them could find it."""
+    """Return a reason why a search in ``log`` could not find a memory, or None if there is no such reason.
+
+    If several searches ran, one reason of any of them is enough.
+    """
     if not reader.sees(memory.scope) and not any(run.question.reader.sees(memory.scope) for run in log.runs):
         return "scope"
     if memory.status != "live" or (memory.expires_at is not None and memory.expires_at <= now):

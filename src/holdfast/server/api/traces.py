@@ -111,7 +111,10 @@ def entry(found: types.Trace) -> TraceEntry:
 
 
 def trace(found: types.Trace, store: Store, sees: Callable[[types.Scope], bool]) -> Trace:
-    """Convert a trace to a response model. The texts of its items are included if ``sees`` returns True for their scope."""
+    """Convert a trace to a response model. The texts of its items are included if ``sees`` returns True for their scope.
+
+    The texts of withheld messages are never included.
+    """
     rows = _rows(found, store, sees)
     return Trace(
         **_common(found),

@@ -47,7 +47,7 @@ def is_noise(heard: str) -> bool:
 def device_session(caller: Caller, parts: ScopeParts) -> Session:
     """Return the session of the device. Each access key has its own session, which continues after a restart.
 
-    ``parts`` names the user, app and agent of the session.
+    Requests without a key share one session. ``parts`` names the user, app and agent of the session.
     """
     key = caller.principal.key
     return caller.memory.session(id=f"device:{key}" if key else "device", shared=not any(parts.values()), **parts)

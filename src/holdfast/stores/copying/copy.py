@@ -28,9 +28,10 @@ _BATCH_ROWS = 1000
 def copy_store(source: Side, target: Side, *, progress: Progress | None = None, batch: int = _BATCH_ROWS) -> CopyReport:
     """Copy all tenants of a store to an empty target. An interrupted copy is resumed, and a finished copy is only verified.
 
-    ``progress`` is called after each batch of rows, and ``batch`` is the number of rows per batch. Raise ``Conflict`` if the
-    target holds other data. If the report says that source and target differ or that the full-text index is incomplete, the
-    target stays marked as unfinished and cannot be opened.
+    ``progress`` is called before a table is copied, and after each batch of rows that was copied or compared. ``batch`` is
+    the number of rows per batch. Raise ``Conflict`` if the target holds other data, or is the source itself. If the report
+    says that source and target differ or that the full-text index is incomplete, the target stays marked as unfinished and
+    cannot be opened.
     """
     started = time.monotonic()
     if source.place == target.place:

@@ -199,12 +199,13 @@ def _matches(
 ) -> dict[int, float]:
     """Return the candidates for scoring: the row number of each chunk, with the chunk's weight.
 
-    Candidates are the chunks that contain at least one of the query's rarest terms. The weight of a chunk is the sum of
-    ``bm25.rarity`` over the rarest terms that it contains.
+    Candidates are the chunks that contain at least one of the query's rarest terms. If nothing is filtered, at most
+    ``bm25.MATCHES`` chunks per term are candidates. The weight of a chunk is the sum of ``bm25.rarity`` over the rarest terms
+    that it contains.
 
-    ``place`` has the tenant and the partitions to search. ``known`` has each query term with the number of chunks that contain
-    it, rarest term first. ``totals`` has the number of chunks and the number of terms in the partitions. ``limit`` is the number
-    of results of the search.
+    ``place`` has the tenant and the partitions to search. ``known`` has each query term with the number of chunks that
+    contain it, rarest term first. ``totals`` has the number of chunks and the number of terms in the partitions. ``limit`` is
+    the number of results of the search.
     """
     bound = bm25.bound_of(filtered=item_filter.filtered, excluded=0)
     taken = bm25.chosen(known, bound)

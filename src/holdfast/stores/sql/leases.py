@@ -39,7 +39,7 @@ def next_job(
 
     After the clock was set back, stored times can lie far in the future. This must not delay a job. So a job is also due if
     it was created in the future, or if its retry lies more than ``_MAX_DELAY`` ahead. A lease that ends more than
-    ``_MAX_LEASE`` ahead counts as expired.
+    ``_MAX_LEASE`` ahead counts as expired, unless it ends at ``until`` or earlier.
     """
     too_late = max(until, now + _MAX_LEASE)
     apart, scopes = _not_in_running_scopes(connection, tenant, now, too_late, list(exclusive))

@@ -36,7 +36,7 @@ class AckedRows:
         self._noted = 0
 
     def note(self, item: int) -> None:
-        """Record the number of a row whose write is confirmed to a caller.
+        """Record the number of a row whose write is confirmed to a caller. A number that is not the highest so far is ignored.
 
         A failure is only logged, because only a later check needs the number.
         """

@@ -47,7 +47,8 @@ class Redactor:
     def metadata(self, metadata: Mapping[str, Any], *, within: str = "metadata") -> dict[str, Any]:
         """Return metadata without secrets in its names and values. If two names become equal, the second gets a number.
 
-        ``within`` is the path of the metadata, which is recorded with each replaced secret.
+        ``within`` is the path of the metadata. A secret in a value is recorded with the path of the value, and a secret in a
+        name with the words "metadata name".
         """
         redacted: dict[str, Any] = {}
         for name, value in metadata.items():

@@ -71,7 +71,7 @@ def _prefixed(characters: str, *prefixes: str, min_length: int = 20) -> _Shape:
     """Return the pattern (`_Shape`) of keys that consist of one of the ``prefixes`` and random characters.
 
     ``characters`` are the allowed random characters, as in a regular expression class. A key has at least ``min_length`` of
-    them.
+    them, and at least three digits.
     """
     joined = "|".join(map(re.escape, prefixes))
     return _keys(rf"(?:{joined})[{characters}]{{{min_length},}}", *prefixes, holds=_has_digits)

@@ -163,7 +163,8 @@ class _Rewriter:
         """Insert the subject before the converted verb and its clitics. Return None if no verb or pronoun was changed.
 
         ``tokens`` is the original clause, and ``out`` the clause in the third person. A verb such as "haya" does not change,
-        because it has the same form in both persons.
+        because it has the same form in both persons. If the rewriter was created with ``named``, the clause already has a
+        subject, and ``out`` is returned as text without an insertion.
         """
         if self._named:
             return "".join(out)

@@ -42,8 +42,9 @@ Chance: TypeAlias = Callable[[str, str], float]
 def rest_of(sentence: str, new: str, language: str | None, chance: Chance | None = None) -> list[str]:
     """Return those claims of a sentence that are still true after a new statement, with the outdated words cut out.
 
-    The list is empty if nothing is still true. ``chance`` estimates which claim has changed if the words do not show
-    it.
+    A changed claim is left out if it is unclear what is still true, or if the new statement itself says the part that is
+    still true. A claim is also left out if it refers to a thing in the changed claim before it. The list is empty if no claim
+    is left. ``chance`` estimates which claim has changed if the words do not show it.
     """
     language = language if language in LANGUAGES else "en"
     claims = split_claims(sentence, language)

@@ -167,7 +167,7 @@ def _configured(role: ModelRole, name: str | None, problem: str | None) -> Confi
 
 
 def _with_choice(model: ConfiguredModel, settings: Settings, request: Request) -> ConfiguredModel:
-    """Return a model with the names of the models that can be configured instead of it.
+    """Return a model with the names of the models that can be configured instead of it, and the model for the next start.
 
     If a variable or an argument sets the model, no other model can be configured. The result then has the name of the
     variable instead, or the word ``argument``.

@@ -243,7 +243,7 @@ class IndexFeed:
     def count_differences(self, build: Build) -> int:
         """Count the vectors that are only in the index of a build, or only in the SQLite file.
 
-        Vectors with a queued change are not counted.
+        Vectors with a queued change are not counted. The result is 0 if no batch of changes was applied to the build yet.
         """
         if not build.mark:
             return 0
