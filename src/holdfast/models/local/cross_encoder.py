@@ -54,9 +54,10 @@ class CrossEncoder:
         self._network.load()
 
     def rate(self, question: str, candidates: Sequence[Candidate], *, asked_at: datetime) -> list[float | None]:
-        """Return one rating from 0 to 1 per candidate. It is None if the question or the candidate's text is not in English.
+        """Return one rating from 0 to 1 per candidate.
 
-        ``asked_at`` is ignored, because the model does not use dates.
+        The rating is None if the question or the candidate's text is clearly not in English. ``asked_at`` is ignored, because
+        the model does not use dates.
         """
         del asked_at  # the model does not use dates
         if is_foreign(question):
