@@ -261,10 +261,11 @@ class Memory:
     ) -> Results:
         """Return the memories that match a query, best first, with a score from 0 to 1.
 
-        Memories with a score below ``threshold`` are left out. With ``show_expired``, expired memories are searched,
-        too. With ``explain``, each result also names the searches that found it: by words, by meaning or by time.
-        ``reference_date`` is the time that words such as "yesterday" refer to. ``rerank`` has no effect, because a
-        reranker is a setting of the memory.
+        Memories with a score below ``threshold`` are left out. With ``show_expired``, expired memories are searched, too.
+        With ``explain``, each result also has the score of each search that found it, such as ``text`` (by words) or
+        ``meaning``. ``reference_date`` is the time that words such as "yesterday" refer to. ``rerank`` has no effect,
+        because a reranker is a setting of the memory. Raise ``InvalidInput`` if ``query`` is blank, or if ``threshold`` is
+        not from 0 to 1.
         """
         del rerank
         limit = read_limit(top_k if limit is None else limit)
