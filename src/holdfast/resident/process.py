@@ -115,7 +115,11 @@ class Resident:
         self._last_used = time.monotonic()
 
     def run(self, requests: list[dict[str, Any]]) -> None:
-        """Carry out ``requests``, then listen for clients until the process is idle or told to stop."""
+        """Carry out ``requests``, then listen for clients until the process is idle or told to stop.
+
+        Also end if the address file is missing or names another process, or if the store cannot be used. The error is
+        logged.
+        """
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: self._stop.set())
         server, secret = listen(self._endpoint)  # before the store is open, so that clients can connect and wait
