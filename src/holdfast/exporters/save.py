@@ -89,8 +89,9 @@ def export_parts(
 ) -> Iterator[bytes]:
     """Return an iterator over the bytes of an export. Invalid arguments raise an error at once, before the first bytes are read.
 
-    ``owner`` names the user, app or agent whose data is exported. ``sees`` returns True for the scopes that the caller
-    may read. Memories of other scopes are left out, even if they were derived from exported data.
+    ``owner`` names the user, app or agent whose data is exported. With ``session``, only this session and the memories
+    derived from it are exported, and ``owner`` identifies the session. A memory outside this selection that was derived from
+    exported data is exported only if ``sees`` returns True for its scope: the caller may read it.
     """
     chosen, selection = check_format(format), select(store, session=session, **owner)
     return stream(Walk(store, preset, selection, sees=sees), preset, selection, format=chosen, now=now)
