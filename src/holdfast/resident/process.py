@@ -117,8 +117,7 @@ class Resident:
     def run(self, requests: list[dict[str, Any]]) -> None:
         """Carry out ``requests``, then listen for clients until the process is idle or told to stop.
 
-        Also end if the address file is missing or names another process, or if the store cannot be used. The error is
-        logged.
+        Also end if the address file is missing or names another process. If Holdfast raises an error, log it and end.
         """
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: self._stop.set())
