@@ -207,8 +207,8 @@ class Planner:
         """Plan to remove the lines of erased memories from a file with pending edits or an open question, or a missing file.
 
         ``key`` is the hash of the file name, ``page`` the file at the last sync, and ``present`` the file now, or None if it
-        is missing. Return True if the record of the file stays. Its new state is then added to ``pages``. If all lines of
-        ``page`` belong to erased memories, plan to delete the whole file, and return False.
+        is missing, too large, or being written. Return True if the record of the file stays. Its new state is then added to
+        ``pages``. If all lines of ``page`` belong to erased memories, plan to delete the whole file, and return False.
         """
         erased = {line.digest for line in page.lines if line.id in self._stored.erased}
         left = replace(page, lines=tuple(line for line in page.lines if line.id not in self._stored.erased))

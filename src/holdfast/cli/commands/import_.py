@@ -108,10 +108,10 @@ def importing(
 
 
 def _with_owner(flags: Flags, found: "Format") -> Flags:
-    """Return the flags with the default user, if no user is given.
+    """Return the flags with the default user, if neither a user nor ``--shared`` is given.
 
-    In one case no user is added: the imported file is the store of a design, and the store to import into has the
-    preset of the same design. Memories of that design belong to no user. ``found`` is the format of the imported file.
+    No user is added either if the imported file is the store of a design, and the store to import into has the preset of the
+    same design. Memories of that design belong to no user. ``found`` is the format of the imported file.
     """
     from holdfast.config.loading import load_settings  # noqa: PLC0415  (heavy: not needed for --help)
 

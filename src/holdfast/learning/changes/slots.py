@@ -93,7 +93,7 @@ def _reading(text: str, language: str) -> list[Slot]:
 def _with_text_cues(found: list[Slot], text: str, words: SlotPhrases) -> list[Slot]:
     """Return the slots of a text, adjusted by phrases that can be anywhere in the text.
 
-    If the text says that someone moved, the homes in the text are marked as changed.
+    If the text says that someone moved, the current homes in the text are marked as changed.
 
     The text can also say that the user left a job and changed to another, such as "I left Acme, I work at Globex now". Then
     the old employer and the old occupation both end. If the text names only the new employer, an additional slot ends the old
