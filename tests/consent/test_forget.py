@@ -188,3 +188,12 @@ def test_a_wish_that_can_mean_two_memories_takes_neither(tmp_path: Path) -> None
             memory.remember(text, user="ana")
         assert not _wish(memory, "Forget what you know about my car.").memories
         assert len(_texts(memory)) == 2
+
+
+def test_a_reply_with_every_word_of_the_subject_does_not_protect_the_memory(memory: Engine) -> None:
+    with memory.session(user="ana") as session:
+        session.add("user", "Remember that my sister-in-law Mabel turns 40 on April 2.")
+        session.add("assistant", "Noted: the birthday of Mabel is April 2.")
+    done = _wish(memory, "Forget about Mabel's birthday.")
+    assert ["Mabel" in each.text for each in done.memories] == [True]
+    assert not _texts(memory)

@@ -22,8 +22,8 @@ _MIN_SHARE: Final = 0.5
 _FULL_SHARE: Final = 0.67
 """Upper limit of the required share of terms.
 
-The required share is the highest share that any memory or message reaches, but at least ``_MIN_SHARE`` and at most this
-value.
+The required share is the highest share that any memory reaches (for messages: any message), but at least ``_MIN_SHARE`` and at
+most this value.
 """
 _MIN_SCORE: Final = 0.75
 """Minimum recall score of a hit that is used if no memory or message contains enough of the subject's terms.
@@ -87,10 +87,13 @@ def find_about(reader: Reader, scope: Scope, subject: str, *, by: Literal["words
         return About()
     owned = [hit for hit in _recalled(reader, scope, subject) if _is_owned(hit, scope, reader.preset)]
     shares = {hit.id: terms.share(str(hit.memory) if hit.memory else hit.found.text) for hit in owned}
-    floor = min(max(shares.values(), default=0.0), _FULL_SHARE)
-    by_words = [hit for hit in owned if shares[hit.id] >= max(floor, _MIN_SHARE)]
+    floors = {
+        is_memory: min(max((shares[hit.id] for hit in owned if bool(hit.memory) == is_memory), default=0.0), _FULL_SHARE)
+        for is_memory in (True, False)
+    }  # a message with all words of the subject must not protect a memory with most of them
+    by_words = [hit for hit in owned if shares[hit.id] >= max(floors[bool(hit.memory)], _MIN_SHARE)]
     taken = by_words if by == "words" else _by_meaning(owned)
-    memories = [(hit.memory, _remainder(hit.memory, terms, floor)) for hit in taken if hit.memory]
+    memories = [(hit.memory, _remainder(hit.memory, terms, floors[True])) for hit in taken if hit.memory]
     return About(memories=tuple(memories), messages=tuple(hit.message for hit in taken if hit.message))
 
 
