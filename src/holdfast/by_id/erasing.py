@@ -129,8 +129,8 @@ def _erasing(
 def _completed(services: Services, receipt: Receipt, needles: list[bytes], pages: Sequence[PagesToErase]) -> Receipt:
     """Add problems with topic files to the receipt of an erasure, and return the receipt.
 
-    ``pages`` are the topic files from which the data was erased. ``needles`` are the erased byte strings to scan for.
-    If the receipt is pending, schedule a later scan of the files, which completes the receipt.
+    ``pages`` are the topic files from which the data was erased. If the receipt is pending, schedule a job that completes it
+    later: the job searches the store's files for ``needles``, the erased byte strings, and erases from the topic files again.
     """
     problems, missing = [line for each in pages for line in each.problems], [path for each in pages for path in each.missing]
     if problems or missing:

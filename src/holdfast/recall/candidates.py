@@ -172,7 +172,7 @@ def _add_period_messages(
 def _add_pinned_and_recent(store: Store, question: RecallQuery, found: dict[int, Found]) -> None:
     """Add pinned memories to ``found``. If the query is empty, also add the newest memories.
 
-    Of both, at most the query's ``limit`` memories are added. Nothing is added if the query is about an earlier time
+    At most ``question.limit`` memories of each group are added. Nothing is added if the query is about an earlier time
     (``as_of``), or searches only messages.
     """
     if question.as_of is not None or question.spaces == ("message",):

@@ -101,10 +101,11 @@ class LocalReader:
         return Comparison(leaves=leaves, repeats=repeats, ends=ends)
 
     def _run(self, mark: str, first: Sequence[int], text: Sequence[int]) -> tuple[dict[str, Floats], Floats]:
-        """Run the network on two texts, given as token ids. Return the probabilities of each class, and a score per token.
+        """Run the network on two texts, ``first`` and ``text``, given as token ids. Return probabilities and token scores.
 
-        The probabilities are grouped by classification, such as ``keep`` or ``owner``. ``mark`` is the special token that
-        comes first. It selects between the analysis of a sentence and the comparison of two statements.
+        The dict maps each classification, such as ``keep`` or ``owner``, to the probabilities of its classes. The array has a
+        score for each token of the input, special tokens included: how likely the token is part of the fact. ``mark`` is the
+        special token before both texts. It selects between the analysis of a sentence and the comparison of two statements.
         """
         end = self._network.special(_END_MARK)
         text = text[: self._spec.max_tokens]

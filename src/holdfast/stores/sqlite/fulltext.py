@@ -223,7 +223,8 @@ def should_merge_all(sizes: Sequence[int]) -> bool:
 def merge(connection: apsw.Connection, *, everything: bool) -> bool:
     """Merge some pages of the full-text index. Return False when nothing is left to merge.
 
-    With ``everything``, start a merge of all segments, which later calls continue. Otherwise, merge only small segments.
+    With ``everything``, start a merge of all segments. Later calls without ``everything`` continue that merge. If none was started,
+    they merge only small segments.
     """
     before = connection.total_changes()
     # A negative page count starts a merge of all segments at any level; a positive one continues such a merge.

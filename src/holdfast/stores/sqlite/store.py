@@ -208,7 +208,7 @@ class SQLiteStore(SQLiteSearch):
                 self._space.keep_reserve()
 
     def count_memories(self, wanted: MemoryFilter) -> int:
-        """Count memories. A count stays cached until another connection writes to the file."""
+        """Count memories. The count is cached until something is written to the file, by this store or by another."""
         with self.snapshot():
             return super().count_memories(wanted)
 
