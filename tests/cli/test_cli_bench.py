@@ -21,11 +21,8 @@ def test_without_the_package_the_command_says_how_to_install_it(given: list[str]
     assert shlex.join([sys.executable, "-m", "pip", "install", str(ROOT / "bench")]) in " ".join(done.stderr.split())
 
 
-def test_outside_a_clone_the_message_names_the_repository(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(
-        bench, "__file__", str(tmp_path / "lib" / "python" / "site-packages" / "holdfast" / "commands" / "bench.py")
-    )
-    assert bench._how_to_install() == "Install them in a clone of the repository: pip install ./bench"
+def test_outside_a_clone_the_message_names_the_repository(tmp_path: Path) -> None:
+    assert bench._how_to_install(tmp_path / "bench") == "Install them in a clone of the repository: pip install ./bench"
 
 
 def test_the_named_folder_is_the_distribution_of_the_benchmarks() -> None:

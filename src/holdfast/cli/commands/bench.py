@@ -25,16 +25,16 @@ def _installed() -> click.Group:
     except ModuleNotFoundError as error:
         if str(error.name).partition(".")[0] != "holdfast_bench":
             raise
-        raise click.ClickException(f"The benchmarks are not installed, and not on PyPI yet. {_how_to_install()}") from error
+        how = _how_to_install(Path(__file__).parents[4] / "bench")
+        raise click.ClickException(f"The benchmarks are not installed, and not on PyPI yet. {how}") from error
     return installed
 
 
-def _how_to_install() -> str:
+def _how_to_install(folder: Path) -> str:
     """Return a sentence that says how to install the benchmarks.
 
-    If the package runs from a clone of the repository, the sentence has the complete command with all paths.
+    ``folder`` is where the benchmarks are in a clone of the repository. If they are there, the sentence has the complete command.
     """
-    folder = Path(__file__).parents[4] / "bench"
     if (folder / "pyproject.toml").is_file():
         return f"Install them from this clone: {shlex.quote(sys.executable)} -m pip install {shlex.quote(str(folder))}"
     return "Install them in a clone of the repository: pip install ./bench"
