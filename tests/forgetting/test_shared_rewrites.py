@@ -1,10 +1,14 @@
 """Erasures that follow each other quickly share one rewrite of the file. Receipts are pending until then."""
 
 import os
+import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
 
+import apsw
 import pytest
 
 import holdfast
@@ -195,3 +199,26 @@ def test_rewriting_takes_a_small_share_of_the_time() -> None:
     assert not pace.is_due(), "0.05 s are still missing"
     pace.spend(-0.1)
     assert pace.is_due()
+
+
+def test_an_erasure_is_complete_although_another_connection_moves_the_log_into_the_file(open_paced: OpenPaced) -> None:
+    """SQLite refuses to empty a log at once, without waiting, while another connection moves it into the file."""
+    memory = open_paced()
+    path = services(memory).store.location
+    done = threading.Event()
+
+    def move_the_log() -> None:
+        with closing(apsw.Connection(path)) as connection:
+            while not done.is_set():
+                connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
+
+    with ThreadPoolExecutor(1) as pool:
+        moving = pool.submit(move_the_log)
+        try:
+            for user in ("ana", "ben", "cleo", "dara", "eva", "finn"):
+                fill(memory, user)
+                rewrites.pace_of(Path(path)).spend(-A_LONG_TIME)
+                assert memory.erase(user=user).verified
+        finally:
+            done.set()
+        moving.result()

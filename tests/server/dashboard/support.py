@@ -24,6 +24,14 @@ PAGES = (
 """Every page that needs no id, with the person of the sample data."""
 VIEWS = ("chat", "memories", "people", "timeline", "topics", "sessions", "jobs", "apps", "stats", "admin", "settings")
 
+_LEAVE = """(hash) => {
+    const view = (of) => of.split(/[/?]/)[1];
+    if (view(location.hash) !== view(hash))
+        for (const node of document.querySelectorAll("#main > *")) node.setAttribute("data-left", "");
+    location.hash = hash;
+}"""
+"""Mark the nodes of the view that is left, and go to another URL fragment."""
+
 
 def find_browser() -> str | None:
     """Return the path of an installed Chromium or Chrome, or None."""
@@ -55,16 +63,19 @@ class Visitor:
     hosts: set[str] = field(default_factory=set)
 
     def go(self, route: str = "") -> None:
-        """Open a view by its URL fragment, as a link does. The first call loads the page."""
+        """Open a view by its URL fragment, as a link does, and wait until it has replaced the view before it.
+
+        The first call loads the page.
+        """
         if self.page.url.startswith(self.url):
-            self.page.evaluate("(hash) => { location.hash = hash; }", f"#/{route}")
+            self.page.evaluate(_LEAVE, f"#/{route}")
         else:
             self.page.goto(f"{self.url}/#/{route}")
         self.settle()
 
     def settle(self) -> None:
         """Wait until the view is rendered and no loading placeholder is left."""
-        self.page.wait_for_selector("#main > *")
+        self.page.wait_for_selector("#main > :not([data-left])")
         self.page.wait_for_function("() => !document.querySelector('#main .skeleton')")
 
     def see(self, selector: str, **options: Any) -> Any:

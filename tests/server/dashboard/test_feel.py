@@ -11,6 +11,8 @@ from tests.server.dashboard.support import PAGES, remember, visit
 from tests.server.http_support import Process, process
 
 pytestmark = [pytest.mark.ledger("X12"), pytest.mark.timeout(180), pytest.mark.long]
+PLACEHOLDER_MS = 400
+"""Time after which a placeholder is shown for what has not loaded, and a little more."""
 
 
 @pytest.fixture(scope="module")
@@ -55,3 +57,38 @@ def test_no_page_scrolls_sideways_also_with_text_from_right_to_left(browser: Any
         assert visitor.page.evaluate("() => document.documentElement.scrollWidth <= innerWidth"), page
     visitor.context.close()
     assert not visitor.faults
+
+
+def test_a_view_whose_file_is_slow_does_not_cover_the_view_opened_after_it(browser: Any, server: Process) -> None:
+    visitor = visit(browser, server.url)
+    visitor.go("chat")
+    held: list[Any] = []
+    visitor.page.route("**/views/timeline.js", held.append)
+    visitor.page.evaluate("() => { location.hash = '#/timeline'; }")
+    visitor.go("stats")
+    visitor.page.wait_for_timeout(PLACEHOLDER_MS)
+    assert visitor.page.locator("#main dl").count()
+    held[0].continue_()
+    visitor.page.wait_for_timeout(PLACEHOLDER_MS)
+    visitor.settle()
+    assert "view-stats" in str(visitor.page.locator("#main").get_attribute("class"))
+    visitor.context.close()
+    assert not visitor.faults
+
+
+def test_a_slow_answer_does_not_replace_a_later_one_in_the_same_place(browser: Any, server: Process) -> None:
+    visitor = visit(browser, server.url)
+    visitor.go("chat")
+    shown = visitor.page.evaluate("""async () => {
+        const { load } = await import("./js/ui.js");
+        const after = (ms, text) => new Promise((done) => setTimeout(() => done(text), ms));
+        const box = document.createElement("div");
+        const slow = load(box, () => after(600, "old"), (text) => text);
+        await load(box, () => after(10, "new"), (text) => text);
+        await after(400);
+        const meanwhile = box.textContent;
+        await slow;
+        return [meanwhile, box.textContent];
+    }""")
+    visitor.context.close()
+    assert shown == ["new", "new"]

@@ -8,6 +8,7 @@ files are scanned, while others write. ``rewrites.py`` decides when a file is re
 """
 
 import logging
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -26,6 +27,12 @@ _REWRITE_UP_TO = 256 * 1024 * 1024
 
 A larger file is vacuumed only if erased data is still found in it.
 """
+_WAIT_SECONDS = 3.0
+"""Maximum time to wait until the log can be emptied."""
+_BLOCK_MS = 100
+"""Maximum time that one attempt to empty the log waits for readers. Nobody can write meanwhile."""
+_RETRY_SECONDS = 0.02
+"""Pause between two attempts to empty the log. Others can write meanwhile."""
 
 
 def scrub(
@@ -76,19 +83,31 @@ def _rewrite(connections: SQLiteConnections, awaited: str | None = None) -> None
 
 
 def _empty_log(connections: SQLiteConnections, path: Path) -> bool:
-    """Move the write-ahead log into the file and truncate the log. Return False if a reader still needs the log."""
+    """Move the write-ahead log into the file and truncate the log. Return False if a reader needs the log for too long."""
+    until = time.monotonic() + _WAIT_SECONDS
+    while not (is_empty := _try_to_empty_log(connections, path)) and time.monotonic() < until:
+        time.sleep(_RETRY_SECONDS)
+    return is_empty
+
+
+def _try_to_empty_log(connections: SQLiteConnections, path: Path) -> bool:
+    """Move the write-ahead log into the file and truncate the log.
+
+    Return False if a reader needs the log, or if another connection is moving it into the file: SQLite does not wait for that.
+    """
     with translate_errors(path):
         fetch(connections.reader(), "PRAGMA wal_checkpoint(PASSIVE)")  # does most of the work and blocks nobody
     with connections.exclusive() as connection:
         connection.execute("PRAGMA synchronous = FULL")
-        connection.set_busy_timeout(2000)
+        connection.set_busy_timeout(_BLOCK_MS)
         try:
-            busy = bool(fetch_value(connection, "PRAGMA wal_checkpoint(TRUNCATE)"))
+            if fetch_value(connection, "PRAGMA wal_checkpoint(TRUNCATE)"):
+                return False
         finally:
             set_busy_timeout(connection)
         # SQLite syncs the truncated log only with the next write, so write now: after a power cut the old log would be back.
         next_number(connection, "scrub")
-    return not busy
+    return True
 
 
 def _residue(connections: SQLiteConnections, path: Path, needles: Sequence[bytes]) -> tuple[str, ...]:

@@ -52,6 +52,7 @@ async function show({ reload = false } = {}) {
   mark(route.name);
   document.title = `${t(`nav.${route.name}`)} · Holdfast`;
   const bones = setTimeout(() => replace(main, h("div.page", {}, skeleton(4))), 250);
+  stop.signal.addEventListener("abort", () => clearTimeout(bones)); // the next view may be shown before this file arrives
   try {
     const { view } = await modules[route.name]();
     clearTimeout(bones);
@@ -67,6 +68,7 @@ async function show({ reload = false } = {}) {
     }
   } catch (error) {
     clearTimeout(bones);
+    if (stop.signal.aborted) return;
     // A view whose file cannot be fetched fails with a TypeError without a code: the server is gone.
     const reason = error instanceof TypeError && /import|module|fetch/i.test(error.message) ? unreachable() : error;
     if (reason === error) console.error(error);

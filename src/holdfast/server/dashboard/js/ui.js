@@ -220,8 +220,10 @@ const remedyOf = (error, code) =>
     ? t(`problem.${code}.do`, { wait: error.body?.retryAfter ?? "?" })
     : t("problem.unexpected.do");
 
+/** The last call of `load` for each box. @type {WeakMap<HTMLElement, object>} */
+const loads = new WeakMap();
 /**
- * Load data into a box: a placeholder first, then the result or an error message.
+ * Load data into a box: a placeholder first, then the result or an error message. A later call for the same box replaces this one.
  * @template F
  * @param {HTMLElement} box
  * @param {() => Promise<F>} work
@@ -229,15 +231,17 @@ const remedyOf = (error, code) =>
  * @param {{rows?: number, shape?: string, signal?: AbortSignal | null}} options
  */
 export async function load(box, work, draw, { rows = 4, shape = "row", signal = null } = {}) {
-  const bones = setTimeout(() => replace(box, skeleton(rows, shape)), box.childElementCount ? 250 : 0);
+  const own = {};
+  loads.set(box, own);
+  const isOver = () => signal?.aborted || loads.get(box) !== own;
+  const bones = setTimeout(() => isOver() || replace(box, skeleton(rows, shape)), box.childElementCount ? 250 : 0);
   try {
     const found = await work();
-    if (signal?.aborted) return;
     clearTimeout(bones);
-    replace(box, draw(found));
+    if (!isOver()) replace(box, draw(found));
   } catch (error) {
     clearTimeout(bones);
-    if (error.name === "AbortError" || signal?.aborted) return;
+    if (error.name === "AbortError" || isOver()) return;
     if (!error.code) console.error(error);
     replace(
       box,
