@@ -63,7 +63,11 @@ def test_a_view_whose_file_is_slow_does_not_cover_the_view_opened_after_it(brows
     visitor = visit(browser, server.url)
     visitor.go("chat")
     held: list[Any] = []
-    visitor.page.route("**/views/timeline.js", held.append)
+
+    def hold(route: Any) -> None:
+        held.append(route)
+
+    visitor.page.route("**/views/timeline.js", hold)
     visitor.page.evaluate("() => { location.hash = '#/timeline'; }")
     visitor.go("stats")
     visitor.page.wait_for_timeout(PLACEHOLDER_MS)
