@@ -2,6 +2,7 @@
 
 import os
 import threading
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -22,6 +23,7 @@ from holdfast.recall.caches import erasures
 from holdfast.services import services
 from holdfast.stores.sqlite import rewrites
 from holdfast.stores.sqlite.store import SQLiteStore
+from holdfast.stores.sqlite.write_turns import turns_of
 from holdfast.testing import FrozenClock
 from holdfast.testing.engines import build_engine
 
@@ -190,15 +192,63 @@ def test_only_a_process_with_a_background_worker_lets_erasures_wait(folder: Path
     store.close()
 
 
-def test_rewriting_takes_a_small_share_of_the_time() -> None:
-    pace = rewrites.RewritePace()
-    assert pace.is_due(), "after a quiet period, even a slow rewrite begins at once"
+def test_rewriting_takes_a_small_share_of_the_time(tmp_path: Path) -> None:
+    pace = rewrites.RewritePace(tmp_path / "memory.db")
+    assert pace.is_due("default"), "after a quiet period, even a slow rewrite begins at once"
     pace.spend(1.0)
-    assert not pace.is_due()
+    assert not pace.is_due("default")
     pace.spend(-0.7)
-    assert not pace.is_due(), "0.05 s are still missing"
+    assert not pace.is_due("default"), "0.05 s are still missing"
     pace.spend(-0.1)
-    assert pace.is_due()
+    assert pace.is_due("default")
+
+
+def enlarge(memory: Engine) -> None:
+    """Store so much that a rewrite of the file takes a while."""
+    for number in range(20):
+        memory.remember(f"box {number} " + "of lace " * 20_000, user="otheruser")
+
+
+def test_while_a_neighbor_writes_its_writes_do_not_wait_for_a_rewrite(open_paced: OpenPaced, files_with: FilesWith) -> None:
+    memory, neighbor = open_paced(), open_paced("neighbor")
+    enlarge(memory)
+    fill(memory, "victimuser")
+    fill(neighbor, "ana", "ben", "cleo", "dara")
+    assert memory.erase(user="victimuser").status == "pending"
+    assert count_rewrites(memory) == 0
+    time.sleep(rewrites._BUSY_SECONDS)
+    services(memory).housekeeping.scrub("due")
+    assert (count_rewrites(memory), states(memory)) == (1, {("erased", True)})
+    assert files_with("victimuser") == []
+
+
+def test_a_small_file_is_rewritten_at_once_while_a_neighbor_writes(open_paced: OpenPaced) -> None:
+    memory, neighbor = open_paced(), open_paced("neighbor")
+    fill(memory, "victimuser")
+    fill(neighbor, "ana", "ben", "cleo", "dara")
+    assert memory.erase(user="victimuser").verified
+
+
+def test_own_writes_do_not_postpone_a_rewrite(open_paced: OpenPaced) -> None:
+    memory = open_paced()
+    enlarge(memory)
+    fill(memory, "victimuser", "ana", "ben", "cleo", "dara")
+    assert memory.erase(user="victimuser").verified
+
+
+def test_a_rewrite_waits_for_a_quiet_moment_only_so_long(tmp_path: Path) -> None:
+    path = tmp_path / "memory.db"
+    path.write_bytes(bytes(rewrites._QUICK_BYTES + 1))
+    pace, turns = rewrites.RewritePace(path, max_wait=0.2), turns_of(path)
+    for _ in range(rewrites._BUSY_TURNS):
+        turns.acquire("neighbor")
+        turns.release()
+    assert not pace.is_due("default")
+    assert pace.is_due("neighbor")
+    time.sleep(0.2)
+    assert pace.is_due("default")
+    pace.spend(0)
+    assert not pace.is_due("default"), "the next rewrite waits again"
 
 
 def test_an_erasure_is_complete_although_another_connection_moves_the_log_into_the_file(open_paced: OpenPaced) -> None:

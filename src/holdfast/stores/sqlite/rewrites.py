@@ -1,7 +1,8 @@
 """Decide when a file is rewritten after erasures, and which erasures a rewrite covers.
 
 VACUUM rewrites a whole file, and nobody can write to the file meanwhile. So a rewrite covers the erasures of all tenants, and a
-process rewrites a file only for a small share of its time.
+process rewrites a file only for a small share of its time. While other tenants write, a rewrite waits for a quiet moment, but not
+for longer than ten minutes.
 
 Rewrites are numbered. A transaction that erases rows records the number of the last rewrite that had begun (``AWAITED``). Only
 a rewrite with a higher number covers the erasure.
@@ -15,6 +16,7 @@ from pathlib import Path
 from holdfast.runtime import forks
 from holdfast.stores.sql.connection import Connection, fetch_value
 from holdfast.stores.sql.partitions import next_number
+from holdfast.stores.sqlite.write_turns import turns_of
 
 __all__ = ["AWAITED", "RewritePace", "begin", "finish", "is_covered", "last_begun", "pace_of"]
 
@@ -35,6 +37,12 @@ _CREDIT_SECONDS = 0.25
 
 As long as any saved time is left, an erasure may rewrite the file at once, however long that takes.
 """
+_MAX_WAIT_SECONDS = 600.0
+"""Maximum time that a rewrite waits for a moment in which other tenants do not write."""
+_QUICK_BYTES = 2 * 1024 * 1024
+"""Size of a file that is rewritten so quickly that other tenants need not be spared."""
+_BUSY_TURNS, _BUSY_SECONDS = 3, 1.0
+"""Other tenants are writing if they had at least this many turns within the last seconds."""
 
 
 def last_begun(connection: Connection) -> int:
@@ -67,11 +75,15 @@ def _number(connection: Connection, name: str) -> int:
 
 
 class RewritePace:
-    """Limits the time that this process spends on rewriting one file to a small share of the process's running time."""
+    """Decides when this process may rewrite one file: for a small share of its running time, and while other tenants do not write."""
 
-    def __init__(self) -> None:
+    def __init__(self, path: Path, *, max_wait: float = _MAX_WAIT_SECONDS) -> None:
+        self._path = path
+        self._max_wait = max_wait
+        self._turns = turns_of(path)
         self._credit = _CREDIT_SECONDS
         self._at = time.monotonic()
+        self._waiting_since: float | None = None
         self.after_fork()
         forks.register(self)
 
@@ -79,17 +91,33 @@ class RewritePace:
         """Create a new lock in a forked child."""
         self._guard = threading.Lock()
 
-    def is_due(self) -> bool:
-        """Return True if this process has time left for rewrites, so that it can begin a rewrite now."""
+    def is_due(self, tenant: str) -> bool:
+        """Return True if a rewrite for the erasures of a tenant can begin now.
+
+        This process must have time left for rewrites, and no other tenant may be writing, unless the rewrite is quick or has
+        waited long enough.
+        """
         with self._guard:
             self._refill()
-            return self._credit > 0
+            if self._credit <= 0:
+                return False
+            if not self._is_disturbing(tenant):
+                return True
+            if self._waiting_since is None:
+                self._waiting_since = self._at
+            return self._at - self._waiting_since >= self._max_wait
 
     def spend(self, seconds: float) -> None:
         """Record that a rewrite took ``seconds``."""
         with self._guard:
             self._refill()
             self._credit -= seconds
+            self._waiting_since = None
+
+    def _is_disturbing(self, tenant: str) -> bool:
+        """Return True if other tenants would have to wait for a rewrite that begins now."""
+        is_busy = self._turns.recent_turns_of_others(tenant, _BUSY_SECONDS) >= _BUSY_TURNS
+        return is_busy and self._path.stat().st_size > _QUICK_BYTES
 
     def _refill(self) -> None:
         now = time.monotonic()
@@ -107,5 +135,5 @@ def pace_of(path: Path) -> RewritePace:
         name = str(path.resolve())
         pace = _by_path.get(name)
         if pace is None:
-            pace = _by_path[name] = RewritePace()
+            pace = _by_path[name] = RewritePace(path)
         return pace

@@ -304,8 +304,9 @@ class SQLiteStore(SQLiteSearch):
         found and the log could be emptied, the file is rewritten in any case.
 
         With ``when="now"``, the file is rewritten at once. With ``due`` or ``later``, the rewrite is skipped if the file was
-        already rewritten after the erasures. It is postponed if the store is ``paced`` and has used up its time for rewrites.
-        Then nothing is overwritten, and ``complete`` is False. Call this method again later with ``due``.
+        already rewritten after the erasures. It is postponed if the store is ``paced`` and has used up its time for rewrites, or
+        if other tenants are writing. Then nothing is overwritten, and ``complete`` is False. Call this method again later with
+        ``due``.
         """
         self._clear_caches()
         outside = scrubbing.plain_residue(self._connections, self.path, files, needles)
@@ -324,14 +325,16 @@ class SQLiteStore(SQLiteSearch):
 
     @guarded
     def _may_rewrite(self, awaited: str | None) -> bool:
-        """Return True if a scrub can run now, False if it must wait because the time for rewriting the file is used up.
+        """Return True if a scrub can run now, False if it must wait (see :meth:`rewrites.RewritePace.is_due`).
 
         A scrub need not wait if the file was already rewritten after this tenant's erasures, because it then skips the rewrite.
         ``awaited`` is the number of the last rewrite that had begun before these erasures. So if a rewrite with a higher number
         has finished, it came after them.
         """
         return (
-            self._rewrite_pace is None or self._rewrite_pace.is_due() or rewrites.is_covered(self._connections.reader(), awaited)
+            self._rewrite_pace is None
+            or self._rewrite_pace.is_due(self.tenant)
+            or rewrites.is_covered(self._connections.reader(), awaited)
         )
 
     def _clear_caches(self) -> None:

@@ -5,6 +5,7 @@ if another tenant has many writes waiting. So a tenant waits for at most one wri
 """
 
 import threading
+import time
 import weakref
 from collections import OrderedDict, deque
 from pathlib import Path
@@ -12,6 +13,9 @@ from pathlib import Path
 from holdfast.runtime import forks
 
 __all__ = ["WriteTurns", "turns_of"]
+
+_REMEMBERED = 64
+"""Number of turns that are remembered, to tell whether other tenants are writing."""
 
 
 class WriteTurns:
@@ -31,11 +35,14 @@ class WriteTurns:
         self._depth = 0
         self._queues: OrderedDict[str, deque[tuple[int, threading.Event]]] = OrderedDict()
         """The waiting threads of each tenant. The first tenant is served next."""
+        self._latest: deque[tuple[float, str]] = deque(maxlen=_REMEMBERED)
+        """Time and tenant of the latest turns."""
 
     def acquire(self, tenant: str, *, blocking: bool = True) -> bool:
         """Take the lock for this thread. Without ``blocking``, return False if another thread holds the lock or waits for it."""
         me = threading.get_ident()
         with self._guard:
+            self._latest.append((time.monotonic(), tenant))
             if self._owner in (None, me):
                 self._owner = me
                 self._depth += 1
@@ -67,6 +74,12 @@ class WriteTurns:
         """Return the number of waiting threads."""
         with self._guard:
             return sum(map(len, self._queues.values()))
+
+    def recent_turns_of_others(self, tenant: str, seconds: float) -> int:
+        """Return how many of the latest turns, within the last ``seconds``, belong to other tenants. Old turns are not counted."""
+        since = time.monotonic() - seconds
+        with self._guard:
+            return sum(at >= since and whose != tenant for at, whose in self._latest)
 
     def _hand_over(self) -> None:
         if not self._queues:
