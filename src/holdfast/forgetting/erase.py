@@ -28,6 +28,7 @@ from holdfast.learning.capture import Extractor
 from holdfast.presets.base import Preset
 from holdfast.protocols import SCRUB, MemoryFilter, MessageFilter, SentenceReader, Store, Transaction, Unreachable
 from holdfast.recall.caches import count_erasure, erasures
+from holdfast.runtime.priority import give_way
 from holdfast.types import Author, Receipt, Scope
 from holdfast.write import Writer
 
@@ -72,7 +73,10 @@ def erase_and_scan(store: Store, preset: Preset, target: Mapping[str, str], how:
     If the receipt is pending, a later scan searches the files for the needles to complete it.
     """
     begun = _begin(store, preset, target, how)
-    return _finish(store, preset, begun, *_scrub(store, begun.needles, rewrite=how.rewrite, files=how.files())), begun.needles
+    give_way()
+    scrubbed = _scrub(store, begun.needles, rewrite=how.rewrite, files=how.files())
+    give_way()
+    return _finish(store, preset, begun, *scrubbed), begun.needles
 
 
 def erase_each(
@@ -98,6 +102,7 @@ def _begin(store: Store, preset: Preset, target: Mapping[str, str], how: Erasing
     """Remove the rows of a target. This is the first half of an erasure: the bytes of the rows are not overwritten yet."""
     read = _read_again(store, preset, target, how)
     receipt = Receipt(id=new_receipt_id(how.now), target=dict(target), at=how.now, status="pending")
+    give_way()
     try:
         removed = _remove(store, preset, target, how, receipt=receipt, read=read)
     except StoreFull:

@@ -41,7 +41,7 @@ _MAX_WAIT_SECONDS = 600.0
 """Maximum time that a rewrite waits for a moment in which other tenants do not write."""
 _QUICK_BYTES = 2 * 1024 * 1024
 """Size of a file that is rewritten so quickly that other tenants need not be spared."""
-_BUSY_TURNS, _BUSY_SECONDS = 3, 1.0
+_BUSY_TURNS, _BUSY_SECONDS = 3, 5.0
 """Other tenants are writing if they had at least this many turns within the last seconds."""
 
 
