@@ -8,13 +8,17 @@ from typing import Any
 
 import pytest
 
-from holdfast.learning.answer_check.check import problem
+from holdfast.config.models import make_sentence_reader
+from holdfast.errors import ModelUnavailable
+from holdfast.learning.answer_check.check import problem, without_distortions
 from holdfast.learning.answer_check.evidence import evidence_for
+from holdfast.protocols import Comparison, Reading, SentenceReader
 from holdfast.text.language import detect_language
 from holdfast.types import Message, Scope
 
 _AT = datetime(2026, 11, 14, 10, tzinfo=UTC)
-_FILES = ("model_answers.toml", "model_answers_unseen.toml")
+_READER = make_sentence_reader("talk-reader-s")
+_FILES = ("model_answers.toml", "model_answers_unseen.toml", "model_answers_people.toml")
 
 
 def cases() -> Iterator[dict[str, Any]]:
@@ -30,7 +34,7 @@ def answers(which: str) -> list[Any]:
     ]
 
 
-def checked(said: list[str], item: str) -> str | None:
+def checked(said: list[str], item: str, reader: SentenceReader | None = None) -> str | None:
     messages = [
         Message(
             id=f"msg{seq}",
@@ -44,7 +48,7 @@ def checked(said: list[str], item: str) -> str | None:
         )
         for seq, line in enumerate(said)
     ]
-    return problem(item, evidence_for([message for message in messages if message.role == "user"], messages, []))
+    return problem(item, evidence_for([message for message in messages if message.role == "user"], messages, []), reader)
 
 
 @pytest.mark.parametrize(("said", "item"), answers("right"))
@@ -78,3 +82,63 @@ def test_the_sets_are_large_and_mostly_decided_right() -> None:
 def test_a_computed_date_lies_in_the_period_that_was_named(said: str, right: str, wrong: str) -> None:
     assert checked([f"U: {said}"], right) is None
     assert checked([f"U: {said}"], wrong) is not None
+
+
+@pytest.mark.parametrize(
+    ("said", "item"),
+    [
+        ("I can't stand cilantro", "The user dislikes coriander."),
+        ("odio volar", "The user hates flying."),
+        ("I finally handed in my badge at Lufthansa, last flight was Monday", "The user no longer flies for Lufthansa."),
+        ("me dieron de baja en el gimnasio por no pagar", "El usuario ya no es socio del gimnasio."),
+        ("we called off the wedding", "The user is no longer getting married."),
+    ],
+)
+def test_the_sentence_reader_accepts_what_shares_no_word_or_states_an_end(said: str, item: str) -> None:
+    assert checked([f"U: {said}"], item) is not None, "words alone do not show it"
+    assert checked([f"U: {said}"], item, _READER) is None
+
+
+@pytest.mark.parametrize(
+    ("said", "item"),
+    [
+        ("I like my job at KPMG", "The user no longer works at KPMG."),
+        ("I'm thinking of quitting KPMG", "The user no longer works at KPMG."),
+        ("I started at KPMG on Monday", "The user no longer works at KPMG."),
+        ("empecé en Iberia ayer", "El usuario ya no trabaja en Iberia."),
+        ("set a timer for ten minutes", "The user enjoys cooking pasta."),
+        ("I collect stamps", "As an AI language model I cannot extract memories from this conversation."),
+        ("my father is diabetic", "The user is diabetic."),
+        ("I don't drink coffee after noon", "The user drinks coffee after noon."),
+    ],
+)
+def test_the_sentence_reader_does_not_rescue_a_wrong_item(said: str, item: str) -> None:
+    assert checked([f"U: {said}"], item, _READER) is not None
+
+
+class _BrokenReader:
+    """A sentence reader whose weights cannot be read."""
+
+    name = "broken"
+
+    def read(self, sentence: str, *, before: str = "") -> Reading:
+        raise ModelUnavailable("no weights")
+
+    def compare(self, old: str, new: str) -> Comparison:
+        raise ModelUnavailable("no weights")
+
+
+def test_without_a_working_reader_words_decide() -> None:
+    assert checked(["U: odio volar"], "The user hates flying.", _BrokenReader()) is not None
+    assert checked(["U: I hate flying"], "The user hates flying.", _BrokenReader()) is None
+
+
+def test_a_sentence_of_a_summary_without_any_word_of_the_conversation_is_left_out() -> None:
+    said = Message(
+        id="msg1", session="one", scope=Scope(user="ana"), role="user", text="Set a timer for ten minutes.", at=_AT, seq=1
+    )
+    text, reasons = without_distortions(
+        "The user set a timer. They love elephants and purple bananas.", evidence_for([said], [said], [])
+    )
+    assert text == "The user set a timer."
+    assert reasons == ("left out a sentence whose words do not occur in the conversation",)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from typing import Final
 
+from holdfast.learning.answer_check.measures import has_other_unit, is_converted, spoken_numbers
 from holdfast.learning.answer_check.sentences import bare, read_sentence
 from holdfast.learning.answer_check.words import table, words
 from holdfast.runtime.regex import regex
@@ -26,6 +27,24 @@ _UNCLEAR_RANGE: Final = timedelta(days=420)
 _MAX_COUNT: Final = 5
 _TIME: Final = regex(r"\d{1,2}:\d\d")
 _AMOUNT: Final = regex(r"\d+(?:\.\d+)?")
+_GROUPS: Final = {
+    "2": regex(r"\b(?:twins?|couple|pair|both|mellizos|mellizas|gemelos|gemelas|ambos|ambas|pareja de|un par)\b"),
+    "3": regex(r"\b(?:triplets|trillizos|trillizas)\b"),
+    "12": regex(r"\b(?:dozen|docena)\b"),
+}
+"""Words that stand for a number of people or things."""
+_NAMED_TIMES: Final = {"noon": "12:00", "midday": "12:00", "mediodia": "12:00", "midnight": "0:00", "medianoche": "0:00"}
+_SPOKEN_TIME: Final = regex(r"\b(?P<part>half past|quarter past|quarter to) (?P<hour>\w+)")
+_DAY_OF_MONTH: Final = regex(r"\b(?:the (?P<day>\d{1,2})(?:st|nd|rd|th)|el (?:dia )?(?P<dia>\d{1,2}))\b(?! (?:of|de)\b)")
+"""Matches a day of an unnamed month, such as "the 28th"."""
+_LATER_WEEK: Final = regex(r"\b(?:next|que viene|proximo)\b")
+"""Matches words with which a weekday of this week may mean that of the week after: "next Friday", said on a Wednesday."""
+_EDGE: Final = regex(
+    r"\b(?P<edge>end|beginning|start|middle|fin|fines|final|finales|principios?|comienzos?|inicios?|mediados) (?:of|del?) "
+    r"(?:the |el |la )?(?P<which>this |next |last |este |esta |proximo |proxima )?(?P<unit>week|month|year|semana|mes|ano)\b"
+    r"(?P<later> que viene| proxim[oa])?(?P<earlier> pasad[oa])?"
+)
+"""Matches a part of a period, such as "the end of next month"."""
 _CURRENCIES: Final = frozenset("€$£") | {"pesos", "soles"}
 
 
@@ -40,7 +59,7 @@ class Said:
 def wrong_amount(item: str, said: Sequence[Said], known: Sequence[str]) -> str | None:
     """Return which sort of detail in an item (one statement of a model's answer) does not follow from the texts.
 
-    The result is "a date", "a time", "a number" or "a currency". It is None if everything follows from the messages
+    The result is "a date", "a time", "a number", "a unit" or "a currency". It is None if everything follows from the messages
     (``said``) and the known texts.
     """
     dates, rest = cut_dates(item)
@@ -48,24 +67,31 @@ def wrong_amount(item: str, said: Sequence[Said], known: Sequence[str]) -> str |
         return "a date"
     wanted = details(rest)
     have = details("\n".join((*(each.text for each in said), *known)))
-    times = {key for key in have if _TIME.fullmatch(key)}
+    times = {key for key in have if _TIME.fullmatch(key)} | {time for each in said for time in _spoken_times(each.text)}
     for key in wanted:
         if _TIME.fullmatch(key) and key not in times and _other_half(key) not in times:
             return "a time"
-    numbers = {number for each in (*(each.text for each in said), *known) for number in _numbers(each)}
-    if any(not _is_counted(number, numbers, said) for number in _numbers(_TIME.sub(" ", rest)) - {"1"}):
+    texts = [*(each.text for each in said), *known]
+    numbers = {number for text in texts for number in (*_numbers(text), *map(_written, spoken_numbers(text)))}
+    numbers |= {number for text in texts for number, pattern in _GROUPS.items() if pattern.search(bare(text.casefold()))}
+    stated = _numbers(_TIME.sub(" ", rest)) - {"1"}
+    if any(not _is_counted(number, numbers, item, said) and not is_converted(float(number), item, texts) for number in stated):
         return "a number"
+    if has_other_unit(item, texts):
+        return "a unit"
     return "a currency" if _other_currency(wanted, have) else None
 
 
 def shares_amount(item: str, said: Sequence[Said]) -> bool:
     """Return True if an item and the texts have a number in common, or if a date in the item follows from the texts.
 
-    An item is one statement of a model's answer. ``said`` are the texts. A date does not count if it follows only from
-    the day on which a text was said.
+    An item is one statement of a model's answer. ``said`` are the texts. A number may be converted to another unit. A date
+    does not count if it follows only from the day on which a text was said.
     """
     dates, rest = cut_dates(item)
     numbers = {number for each in said for number in _numbers(each.text)}
+    if any(is_converted(float(number), item, [each.text for each in said]) for number in _numbers(rest)):
+        return True
     return bool(_numbers(rest) & numbers) or any(_is_computed(each, said, (), today=False) for each in dates)
 
 
@@ -125,9 +151,16 @@ def _spans(said: Said) -> Iterable[tuple[date, date]]:
             next_one = today + timedelta(days=(number - today.weekday()) % 7 or 7)
             yield next_one, next_one
             yield next_one - _WEEK, next_one - _WEEK
+            is_this_week = next_one.isocalendar()[:2] == today.isocalendar()[:2]
+            if "after next" in plain or (is_this_week and _LATER_WEEK.search(plain)):
+                yield next_one + _WEEK, next_one + _WEEK
     for when, spellings in table()["time"]["days"].items():
         if any(re.search(rf"\b{spelling}\b", plain) for spelling in spellings.split(",")):
             yield from StatedDate(None, *map(int, when.split("-"))).days(today)
+    for match in _DAY_OF_MONTH.finditer(plain):
+        months = [today.year * 12 + today.month - 1 + step for step in (-1, 0, 1)]
+        day = int(match["day"] or match["dia"])
+        yield from (days for month in months for days in StatedDate(month // 12, month % 12 + 1, day).days(today))
     yield from _periods(plain, today)
 
 
@@ -140,6 +173,7 @@ def _periods(plain: str, today: date) -> Iterable[tuple[date, date]]:
 
     For an unclear word about time, such as "recently", yield one wide span: 420 days before and after today.
     """
+    yield from (_edge(match, today) for match in _EDGE.finditer(plain))
     if re.search(r"\b(?:this month|este mes)\b", plain):
         yield from StatedDate(today.year, today.month, None).days(today)
     elif re.search(r"\b(?:this year|este ano)\b", plain):
@@ -148,6 +182,27 @@ def _periods(plain: str, today: date) -> Iterable[tuple[date, date]]:
         yield today - _WEEK, today + _WEEK
     elif not _names_time(plain) and words("time", "unclear") & set(re.findall(r"[^\W\d_]+", plain)):
         yield today - _UNCLEAR_RANGE, today + _UNCLEAR_RANGE
+
+
+def _edge(match: re.Match[str], today: date) -> tuple[date, date]:
+    """Return the first and last day of a part of a period, such as "the end of next month", with a tolerance of four days."""
+    which = (match["which"] or "").strip()
+    later = which in ("next", "proximo", "proxima") or bool(match["later"])
+    step = 1 if later else -1 if which == "last" or match["earlier"] else 0
+    if match["unit"] in ("week", "semana"):
+        first = today - timedelta(days=today.weekday()) + step * _WEEK
+        last = first + timedelta(days=6)
+    elif match["unit"] in ("month", "mes"):
+        months = today.year * 12 + today.month - 1 + step
+        first, last = next(iter(StatedDate(months // 12, months % 12 + 1, None).days(today)))
+    else:
+        first, last = date(today.year + step, 1, 1), date(today.year + step, 12, 31)
+    if match["edge"] in ("end", "fin", "fines", "final", "finales"):
+        return max(first, last - _FUZZ), last
+    if match["edge"] in ("middle", "mediados"):
+        middle = first + (last - first) / 2
+        return middle - _FUZZ, middle + _FUZZ
+    return first, min(last, first + _FUZZ)
 
 
 def _names_time(plain: str) -> bool:
@@ -175,22 +230,55 @@ def _numbers(text: str) -> set[str]:
     return digits | {word.text for word in read_sentence(text[:2000], "report") if word.text.isdigit()}
 
 
+def _spoken_times(text: str) -> Iterable[str]:
+    """Yield the times of day that a text names in words: "noon", "half past six", "quarter to nine"."""
+    plain = bare(text.casefold())
+    yield from (time for word, time in _NAMED_TIMES.items() if re.search(rf"\b{word}\b", plain))
+    for match in _SPOKEN_TIME.finditer(plain):
+        spoken = spoken_numbers(match["hour"])
+        minutes = {"half past": 30, "quarter past": 15, "quarter to": -15}[match["part"]]
+        yield from (f"{int(hour) - (minutes < 0)}:{minutes % 60:02}" for hour in spoken if 1 < hour <= 12)
+
+
+def _written(number: float) -> str:
+    return str(int(number)) if number.is_integer() else str(number)
+
+
 def _trimmed(number: str) -> str:
     return number.rstrip("0").rstrip(".") if "." in number else number
 
 
-def _is_counted(number: str, numbers: set[str], said: Sequence[Said]) -> bool:
+def _is_counted(number: str, numbers: set[str], item: str, said: Sequence[Said]) -> bool:
     """Return True if a number was stated, or can be the number of things in a list: "Leo and Ada" are two.
 
     A number counts as the number of things only if it is at most ``_MAX_COUNT``, and if the texts state no other number from
-    2 to ``_MAX_COUNT``. ``numbers`` are the numbers that the texts state. ``said`` are the messages whose lists are counted.
+    2 to ``_MAX_COUNT`` of the same thing. ``numbers`` are the numbers that the texts state. ``said`` are the messages whose
+    lists are counted.
     """
     if number in numbers:
         return True
     if not number.isdigit() or int(number) > _MAX_COUNT:
         return False
     listed = max((1 + len(re.findall(r"(?:,| and | y | e | & )", each.text)) for each in said), default=0)
-    return not {other for other in numbers if other.isdigit() and 1 < int(other) <= _MAX_COUNT} and int(number) <= listed
+    if int(number) > listed:
+        return False
+    counted = _things(item).get(number, frozenset())
+    others = [_things(each.text) for each in said]
+    return not any(
+        1 < int(other) <= _MAX_COUNT and (not counted or not things.isdisjoint(counted))
+        for found in others
+        for other, things in found.items()
+    )
+
+
+def _things(text: str) -> dict[str, frozenset[str]]:
+    """Return the whole numbers of a text, each with the stems of the two words after it: what the number counts."""
+    read = read_sentence(text[:2000], "report")
+    return {
+        word.text: frozenset(stem for after in read[at + 1 : at + 3] for stem in after.stems if not after.text.isdigit())
+        for at, word in enumerate(read)
+        if word.text.isdigit()
+    }
 
 
 def _other_half(time: str) -> str:

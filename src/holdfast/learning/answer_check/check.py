@@ -10,10 +10,11 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from difflib import SequenceMatcher
 from typing import Final
 
 from holdfast.learning.answer_check.amounts import Said, shares_amount, wrong_amount
+from holdfast.learning.answer_check.meaning import is_reworded, is_stated_end
+from holdfast.learning.answer_check.mentions import is_cognate, unknown_name, unknown_person
 from holdfast.learning.answer_check.sentences import (
     Owner,
     Polarity,
@@ -25,7 +26,9 @@ from holdfast.learning.answer_check.sentences import (
     under_reply,
     wishes,
 )
-from holdfast.learning.answer_check.words import Person, hints, people, words
+from holdfast.learning.answer_check.words import Person, opposites, people, translations, words
+from holdfast.protocols import SentenceReader
+from holdfast.runtime.regex import regex
 from holdfast.text.language import STOP_WORDS, detect_language
 from holdfast.text.names import find_names
 from holdfast.text.sentences import split_sentences
@@ -39,8 +42,9 @@ _MAX_CONSEQUENCE_WORDS: Final = 7
 
 Such an item states a consequence, such as "no longer works at KPMG" after "KPMG let me go".
 """
-_MIN_TYPO_LENGTH: Final = 5
-_MIN_TYPO_RATIO: Final = 0.88
+_ACRONYM: Final = regex(r"\b[A-Z]{2,5}\b")
+_UNRELATED: Final = "an item whose words do not occur in the conversation"
+_DENIED: Final = "an item that the messages deny"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,10 +84,11 @@ class Evidence:
     """Words that name the user, in lower case and without accents."""
 
 
-def problem(item: str, evidence: Evidence) -> str | None:
+def problem(item: str, evidence: Evidence, reader: SentenceReader | None = None) -> str | None:
     """Return the reason why an item (one statement of a model's answer) must not be stored, in a few words.
 
-    Return None if the item may be stored.
+    Return None if the item may be stored. The sentence reader is asked about items in other words than the messages, and
+    about items that say that something has ended. If it is None or cannot be used, words decide.
     """
     read = read_sentence(item, "report", evidence.user_names, _names_of_others(evidence))
     content = [word for word in read if word.is_content and word.text not in words("empty")]
@@ -93,9 +98,19 @@ def problem(item: str, evidence: Evidence) -> str | None:
     unstated = _unstated(item, read, evidence, is_listed=is_listed)
     if unstated or not is_listed:
         return unstated
-    if content and not _is_grounded(item, content, evidence):
-        return "an item whose words do not occur in the conversation"
-    return _contradiction(item, [word for word in read if word in content or word.is_person], evidence)
+    if content and not _is_grounded(item, content, evidence) and not _has_meaning(item, evidence, reader):
+        return _UNRELATED
+    wrong = _contradiction(item, [word for word in read if word in content or word.is_person], evidence)
+    return None if wrong == _DENIED and is_stated_end(item, _said(evidence), reader) else wrong
+
+
+def _has_meaning(item: str, evidence: Evidence, reader: SentenceReader | None) -> bool:
+    said = _said(evidence)
+    return is_reworded(item, said, reader) or is_stated_end(item, said, reader)
+
+
+def _said(evidence: Evidence) -> list[str]:
+    return [each.text for each in evidence.sources if each.voice == "user"]
 
 
 def distortion(text: str, evidence: Evidence, *, names_and_numbers: bool = False) -> str | None:
@@ -109,6 +124,9 @@ def distortion(text: str, evidence: Evidence, *, names_and_numbers: bool = False
     unstated = _unstated(text, read, evidence, is_listed=is_listed)
     if unstated or names_and_numbers or not is_listed:
         return unstated
+    content = [word for word in read if word.is_content and word.text not in words("empty")]
+    if len(content) > 1 and not _shared(content, evidence) and not shares_amount(text, _dated(evidence)):
+        return _UNRELATED
     return _contradiction(text, [word for word in read if word.is_content or word.is_person], evidence)
 
 
@@ -131,12 +149,16 @@ def _unstated(item: str, read: Sequence[Word], evidence: Evidence, *, is_listed:
     is True if the word lists cover the language of the item. If it is False, only numbers and dates are checked.
     """
     said = [Said(each.text, each.at) for each in (*evidence.sources, *evidence.context) if each.reply != "no"]
-    if is_listed and _unknown_name(item, said, evidence):
+    if is_listed and unknown_name(item, [*(each.text for each in said), *evidence.known], evidence.user_names):
         return "an item with a name that nobody mentioned"
-    if is_listed and _unknown_person(read, evidence):
+    if is_listed and unknown_person(item, read, _texts(evidence)):
         return "an item about a person whom nobody mentioned"
     wrong = wrong_amount(item, said, evidence.known)
     return f"an item with {wrong} that nobody stated" if wrong else None
+
+
+def _texts(evidence: Evidence) -> list[str]:
+    return [*(each.text for each in (*evidence.sources, *evidence.context)), *evidence.known]
 
 
 def _names_of_others(evidence: Evidence) -> frozenset[str]:
@@ -144,86 +166,15 @@ def _names_of_others(evidence: Evidence) -> frozenset[str]:
 
     A capitalized first word of a text also counts as a name.
     """
-    texts = [*(each.text for each in (*evidence.sources, *evidence.context)), *evidence.known]
+    texts = _texts(evidence)
     first = {match[1] for text in texts if (match := re.match(r"\W*([^\W\d_]{3,})", text)) and match[1][0].isupper()}
     found = {bare(part.casefold()) for text in texts for name in find_names(text) for part in name.split()}
     ordinary = STOP_WORDS["en"] | STOP_WORDS["es"] | words("user") | evidence.user_names | people().keys()
     return frozenset((found | {bare(word.casefold()) for word in first}) - ordinary)
 
 
-def _unknown_name(item: str, said: Sequence[Said], evidence: Evidence) -> bool:
-    texts = [*(each.text for each in said), *evidence.known]
-    shown = {bare(word).removesuffix("'s") for text in texts for word in re.findall(r"[\w'’.&-]+", text.casefold())}
-    shown |= {part for word in shown for part in re.findall(r"[^\W_]+", word)} | evidence.user_names | words("user")
-    initials = {word for text in texts for word in re.findall(r"\b[A-Z]{2,5}\b", text)}
-    for name in find_names(item):
-        parts = [part for part in re.findall(r"[^\W_]+", bare(name.casefold())) if len(part) > 1]
-        if "".join(part[0] for part in name.split()).upper() in initials or _is_date_word(parts):
-            continue
-        if any(
-            part not in shown and not _is_misspelled(part, shown) for part in parts if part not in words("polarity", "boundary")
-        ):
-            return True
-    return False
-
-
-def _is_date_word(parts: Sequence[str]) -> bool:
-    from_dates = {"monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"}
-    months = "january february march april may june july august september october november december".split()
-    return all(part in from_dates or part in months or part.isdigit() for part in parts)
-
-
-def _is_misspelled(name: str, shown: set[str]) -> bool:
-    """Return True if the texts contain the name with a typing error, such as "philadelpia".
-
-    ``shown`` are the words of the texts, in lower case.
-    """
-    return len(name) >= _MIN_TYPO_LENGTH and any(
-        abs(len(word) - len(name)) <= 1
-        and word[:1] == name[:1]
-        and len(word) >= _MIN_TYPO_LENGTH
-        and SequenceMatcher(None, word, name, autojunk=False).ratio() >= _MIN_TYPO_RATIO
-        for word in shown
-    )
-
-
-def _unknown_person(read: Sequence[Word], evidence: Evidence) -> bool:
-    """Return True if an item mentions a sort of person, such as a sister, that the evidence does not mention.
-
-    Only sorts of persons with a gender are checked: "sister", but not "sibling". ``read`` are the words of the item.
-    """
-    texts = [*(each.text for each in (*evidence.sources, *evidence.context)), *evidence.known]
-    known = hints() | people()
-    mentioned = {
-        known[word]
-        for text in texts
-        for word in (bare(found).removesuffix("'s") for found in re.findall(r"[\w'-]+", text.casefold().replace("’", "'")))
-        if word in known
-    }
-    for word in read:
-        person = people().get(word.text.removesuffix("'s"))
-        if person is not None and person.gender != "any" and not any(person.may_be(other) for other in mentioned):
-            return True
-        if person is not None and _is_contradicted(person, mentioned):
-            return True
-    return False
-
-
-def _is_contradicted(person: Person, mentioned: set[Person]) -> bool:
-    """Return True if the evidence mentions this sort of relative only with the other gender: a brother instead of a sister.
-
-    ``person`` is the relative in the item, and ``mentioned`` are the people in the evidence. Words without a gender, such
-    as "sibling", do not count. If ``person`` has no gender, return False.
-    """
-    family = {other.gender for other in mentioned if other.family == person.family}
-    return person.gender != "any" and bool(family) and person.gender not in family and family != {"any"}
-
-
 def _is_grounded(item: str, content: Sequence[Word], evidence: Evidence) -> bool:
-    sentences = [*evidence.sources, *evidence.context]
-    shown = {stem for each in sentences for word in each.words(evidence.user_names) for stem in word.stems}
-    shown |= {stem for text in evidence.known for word in read_sentence(text[:2000], "report") for stem in word.stems}
-    found = sum(not word.stems.isdisjoint(shown) for word in content)
+    found = _shared(content, evidence)
     if _ignores_reply(content, evidence):
         return False
     if found >= _MIN_SHARE * len(content):
@@ -234,7 +185,23 @@ def _is_grounded(item: str, content: Sequence[Word], evidence: Evidence) -> bool
         stem for each in evidence.sources for word in each.words(evidence.user_names) if word.is_content for stem in word.stems
     }
     named = any(word.is_name and not word.stems.isdisjoint(own) for word in content) or _abbreviated(item, evidence)
-    return named or shares_amount(item, [Said(each.text, each.at) for each in evidence.sources])
+    return named or shares_amount(item, _dated(evidence))
+
+
+def _shared(content: Sequence[Word], evidence: Evidence) -> int:
+    """Return the number of words that occur in the evidence."""
+    sentences = [*evidence.sources, *evidence.context]
+    shown = {stem for each in sentences for word in each.words(evidence.user_names) for stem in word.stems}
+    shown |= {stem for text in evidence.known for word in read_sentence(text[:2000], "report") for stem in word.stems}
+    found = [word for word in content if not (word.stems | translations().get(word.text, frozenset())).isdisjoint(shown)]
+    spoken = {detect_language(each.text) for each in sentences}
+    if not found and len(spoken) == 1 and detect_language(" ".join(word.text for word in content)) not in spoken:
+        found = [word for word in content if is_cognate(word.text, shown)]  # the item is in another language
+    return len(found)
+
+
+def _dated(evidence: Evidence) -> list[Said]:
+    return [Said(each.text, each.at) for each in evidence.sources]
 
 
 def _abbreviated(item: str, evidence: Evidence) -> bool:
@@ -284,6 +251,7 @@ def _contradiction(item: str, content: Sequence[Word], evidence: Evidence) -> st
     polarities: dict[int, _Votes] = {}
     denying = {word.clause for word in content if word.polarity == "no"}
     wished, past = wishes(item), is_past(item)
+    acronyms = set(_ACRONYM.findall(item))  # "HIV" is no person's name
     shown = [word for each in evidence.sources for word in each.words(evidence.user_names) if word.is_content or word.is_person]
     for word in content:
         found = [other for other in shown if not other.stems.isdisjoint(word.stems)]
@@ -295,17 +263,18 @@ def _contradiction(item: str, content: Sequence[Word], evidence: Evidence) -> st
             word.is_content
             and word.owners
             and any(other.owners for other in found)
-            and (not word.is_name or (same and not word.is_label))
+            and (not word.is_name or word.text.upper() in acronyms or (same and not word.is_label))
         ):
             person.add(agrees=bool(same))
-        if word.clause not in denying or word.polarity == "no":  # the subject of a clause stands before its negation
+        # The subject of a clause stands before its negation, and a number ("since 2019") is neither affirmed nor denied.
+        if (word.clause not in denying or word.polarity == "no") and not word.text.isdigit():
             _vote_on_polarity(polarities.setdefault(word.clause, _Votes()), word, meant, past=past)
         reality.add(agrees=wished or any(not other.unreal for other in meant))
     if person.is_wrong:
         # "I'm not diabetic. That was my father" denies of the user what it says of the father.
         return None if _is_denied_of_user(content, evidence) else "an item about another person than the messages"
-    if any(votes.is_wrong for votes in polarities.values()):
-        return "an item that the messages deny"
+    if any(votes.is_wrong for votes in polarities.values()) or _states_opposite(content, shown):
+        return _DENIED
     return "an item that the messages only imagine or ask" if reality.is_wrong else None
 
 
@@ -314,6 +283,21 @@ def _vote_on_polarity(votes: _Votes, word: Word, meant: Sequence[Word], *, past:
         votes.add(agrees=False)
     elif word.polarity != "open" and all(other.polarity != "open" for other in meant):
         votes.add(agrees=any(other.polarity == word.polarity for other in meant))
+
+
+def _states_opposite(content: Sequence[Word], shown: Sequence[Word]) -> bool:
+    """Return True if an item has a word such as "approved" where the messages have the opposite, such as "refused".
+
+    ``content`` are the words of the item, and ``shown`` are the words of the messages. It is no contradiction if one of the
+    two is negated, or if the item or the messages contain both words.
+    """
+    own, said = {word.text for word in content}, {word.text for word in shown}
+    return any(
+        "no" not in (word.polarity, other.polarity) and (_may_be_same(word.owners, other.owners) or "other" in other.owners)
+        for word in content
+        for other in shown
+        if other.text in opposites().get(word.text, ()) and word.text not in said and other.text not in own
+    )
 
 
 def _is_denied_of_user(content: Sequence[Word], evidence: Evidence) -> bool:

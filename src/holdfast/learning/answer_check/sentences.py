@@ -1,12 +1,13 @@
 """Analyze a sentence word by word: which person each word is about, and whether it is negated or hypothetical."""
 
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import Final, Literal, TypeAlias
 
+from holdfast.learning.answer_check.relations import is_acquaintance, is_anyone, is_whose, person_at
 from holdfast.learning.answer_check.words import Person, people, table, words
 from holdfast.runtime.regex import regex
 from holdfast.text.language import STOP_WORDS, detect_language
@@ -23,6 +24,9 @@ _WORD: Final = regex(r"[^\W_]+(?:['’.:,-][^\W_]+)*|[^\w\s]")
 _PAUSES: Final = frozenset(',;:.!?()—–¿¡…"«»“”')
 _PRONOUNS: Final = frozenset("i i'm im i've ive i'd i'll we we're we've he she it they he's she's it's they're".split())
 _SPANISH_PRONOUNS: Final = frozenset("yo ella ellos ellas nosotros".split())
+_BEFORE_SUBJECTS: Final = frozenset("and y but pero that que because porque when cuando".split())
+_SOMEONE: Final = Person("someone", "any")
+_PREPOSITIONS: Final = frozenset("of with for to by from at in near about de del con para por a al en".split())
 _INVERTED: Final = frozenset("am do did have should was were are is can could will would has".split())
 _SPANISH_PAST: Final = regex(r"[^\W\d_]{2,}[éí]$")
 _NO_VERBS: Final = frozenset("café así aquí ahí allí también qué sí mí té porqué después bebé jamás josé".split())
@@ -75,9 +79,7 @@ def read_sentence(
     case and without accents.
     """
     spelled = [word.casefold().replace("’", "'") for word in _WORD.findall(text)]
-    plain = [bare(word) for word in spelled]
-    language = detect_language(text)
-    spanish = language == "es" or (language != "en" and not words("spanish").isdisjoint(plain))
+    plain, spanish = plain_words(text, spelled)
     names = {part for name in find_names(text) for part in bare(name.casefold()).split()} | other_names
     owners = _owners(spelled, plain, voice, names - user_names, spanish=spanish)
     about_end = [False] * len(plain) if voice == "assistant" else _about_end(plain, voice)
@@ -101,6 +103,17 @@ def read_sentence(
         )
         for at, word in enumerate(plain)
     )
+
+
+def plain_words(text: str, spelled: Sequence[str]) -> tuple[list[str], bool]:
+    """Return the words of a text without accents, and whether the text is Spanish. ``spelled`` are the words in lower case.
+
+    Spanish "son" (they are) becomes "es", because it is no relative.
+    """
+    plain = [bare(word) for word in spelled]
+    language = detect_language(text)
+    spanish = language == "es" or (language != "en" and not words("spanish").isdisjoint(plain))
+    return ["es" if spanish and word == "son" else word for word in plain], spanish
 
 
 def _in_digits(word: str, *, spanish: bool) -> str:
@@ -164,6 +177,8 @@ def _owners(spelled: list[str], plain: list[str], voice: Voice, names: set[str],
     joined = False
     for at, word in enumerate(plain):
         owner = _named(spelled, plain, at, voice, names, spanish=spanish)
+        if voice == "report" and owner == "user" and current and _follows_preposition(plain, at):
+            owner = None  # "Lena, the au pair of the user's family, is ..." is about Lena
         if voice == "report" and word.removesuffix("'s") in ("assistant", "asistente"):
             current = frozenset()
         if owner is not None:
@@ -176,10 +191,26 @@ def _owners(spelled: list[str], plain: list[str], voice: Voice, names: set[str],
             joined = True
         elif owner is None and word not in ("the", "el", "la", "my", "mi", "del"):
             joined = False
+        if owner is not None and found and _is_attribute(plain, at, owner):
+            is_theirs = at > 1 and plain[at - 2] in words("speaker", "possessive")  # "my diabetic father"
+            found[-1] = frozenset({owner}) if is_theirs else found[-1] | {owner}
         found.append(current)
+    if any(word in ("by", "por") and after.removesuffix("'s") in names for word, after in pairwise(plain)):
+        return found  # "The report was written by Inge" is not about the user
     if voice == "report" and not any(found) and plain[:1] and plain[0] not in words("speaker", "refers_back"):
         return [frozenset({"user"})] * len(plain)
     return _with_later_subject(found, plain) if spanish else found
+
+
+def _is_attribute(plain: list[str], at: int, owner: Owner) -> bool:
+    """Return True if the word before a word for a person describes that person, as in "my diabetic father"."""
+    before = plain[at - 1]
+    return isinstance(owner, Person) and before.isalpha() and before not in STOP_WORDS["en"] and before not in STOP_WORDS["es"]
+
+
+def _follows_preposition(plain: list[str], at: int) -> bool:
+    before = [word for word in plain[max(0, at - 2) : at] if word not in ("the", "el", "la")]
+    return bool(before) and before[-1] in _PREPOSITIONS
 
 
 def _with_later_subject(owners: list[frozenset[Owner]], plain: list[str]) -> list[frozenset[Owner]]:
@@ -202,15 +233,28 @@ def _named(spelled: list[str], plain: list[str], at: int, voice: Voice, names: s
     sentence, and the words that name people other than the user.
     """
     word = plain[at].removesuffix("'s")
-    before = plain[at - 1] if at else ""
     if word in people():
-        if _is_whose(plain, at):
+        if is_whose(plain, at):
             return None
-        is_self = voice == "user" and _is_self(plain[:at])
-        return "user" if is_self else people()[word]
+        is_self = _is_self(plain[:at], voice)
+        return "user" if is_self else person_at(plain, at, voice, names)
+    if is_acquaintance(plain, at, names):
+        return _SOMEONE
     if voice == "report":
         return _named_in_report(plain, at, names)
-    if word in names and (not before or before in _PAUSES or before in ("and", "y", "but", "pero")):
+    return _named_by_speaker(spelled, plain, at, voice, names, spanish=spanish)
+
+
+def _named_by_speaker(
+    spelled: list[str], plain: list[str], at: int, voice: Voice, names: set[str], *, spanish: bool
+) -> Owner | None:
+    """Return the person whom a word of the user or the assistant mentions by a name, a pronoun or a verb form, or None.
+
+    The arguments are those of :func:`_named`.
+    """
+    before = plain[at - 1] if at else ""
+    word = plain[at].removesuffix("'s")
+    if word in names and (not before or before in _PAUSES or before in _BEFORE_SUBJECTS):
         return word.capitalize()
     if plain[at] in words("speaker", "possessive") and any(word in people() for word in plain[at + 1 : at + 4]):
         return None
@@ -233,16 +277,6 @@ def _spoken_of(spelled: str, plain: str, voice: Voice, *, spanish: bool) -> Owne
     return "other" if spelled == "él" or plain in words("speaker", "other") else None
 
 
-def _is_whose(plain: list[str], at: int) -> bool:
-    """Return True if the word at position ``at`` only says whose friend or relative is meant.
-
-    An example is "child" in "a friend of my child". ``plain`` are the words of the sentence, and the word at ``at`` is
-    a word for a person.
-    """
-    place = next((step for step in range(at - 1, max(-1, at - 4), -1) if plain[step] in ("of", "de", "del")), 0)
-    return place > 0 and plain[place - 1] in people()
-
-
 def _named_in_report(plain: list[str], at: int, names: set[str]) -> Owner | None:
     """Return the person whom the word at position ``at`` mentions, or None. The words are those of a report.
 
@@ -251,17 +285,22 @@ def _named_in_report(plain: list[str], at: int, names: set[str]) -> Owner | None
     """
     word = plain[at].removesuffix("'s")
     if word in words("user"):
-        owned = plain[at].endswith("'s") and any(next_word in people() for next_word in plain[at + 1 : at + 4])
+        owned = plain[at].endswith("'s") and any(map(is_anyone, plain[at + 1 : at + 4]))
         held = plain[max(0, at - 2) : at] in (["de", "la"], ["de", "el"]) or plain[at - 1 : at] == ["del"]
-        return None if owned or (held and any(other in people() for other in plain[:at])) else "user"
+        return None if owned or (held and any(map(is_anyone, plain[:at]))) else "user"
     begins = at == 0 or plain[at - 1] in _PAUSES or plain[at - 1] in words("polarity", "boundary")
     return word.capitalize() if word in names and begins else None
 
 
-def _is_self(before: list[str]) -> bool:
-    """Return True if the words before a word for a person end with "I'm a" or "as a", so that it describes the speaker."""
-    described = [word for word in before[-3:] if word not in words("speaker", "articles")]
-    return bool(described) and described[-1] in ("i'm", "im", "am", "soy", "as")
+def _is_self(before: list[str], voice: Voice) -> bool:
+    """Return True if a word for a person describes the user: it follows "I'm a" or "as a", or "the user is a" in a report.
+
+    ``before`` are the words before it, and ``voice`` says who wrote the sentence.
+    """
+    described = [word for word in before[-4:] if word not in words("speaker", "articles")]
+    if voice == "report":
+        return described[-1:] in (["is"], ["was"], ["es"], ["era"]) and not words("user").isdisjoint(described[-2:-1])
+    return voice == "user" and described[-1:] in (["i'm"], ["im"], ["am"], ["soy"], ["as"])
 
 
 def _polarities(plain: list[str], about_end: list[bool], *, spanish: bool) -> list[Polarity]:
