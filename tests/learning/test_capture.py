@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -38,8 +38,11 @@ def note(memory: Engine) -> str:
         ("rostro", ["The user lives in Lyon"], {"The user lives in Lyon"}),
         ("default", {"memories": [{"content": "The user lives in Lyon"}]}, {"The user lives in Lyon"}),
         ("default", [{"text": "The user lives in Lyon", "kind": "fact", "messages": [1]}], {"The user lives in Lyon"}),
+        ("default", {"items": {"text": "The user lives in Lyon", "kind": "fact"}}, {"The user lives in Lyon"}),
+        ("default", {"items": [{"text": "The user lives in Lyon", "kind": "home"}]}, {"The user lives in Lyon"}),
+        ("apps", {"content": "The user lives in Lyon and works as a nurse."}, {"The user lives in Lyon and works as a nurse."}),
     ],
-    ids=["rumi", "rumi-es", "rumi-map", "lobug", "rostro", "rostro-list", "other", "list"],
+    ids=["rumi", "rumi-es", "rumi-map", "lobug", "rostro", "rostro-list", "other", "list", "one-item", "other-kind", "apps"],
 )
 def test_the_answer_shapes_of_the_designs_are_accepted(open_memory: OpenMemory, preset: str, answer: Any, kept: set[str]) -> None:
     model = ScriptedChat(json.dumps(answer), name="test:model")
@@ -54,6 +57,21 @@ def test_an_answer_of_the_wrong_type_does_not_count_as_nothing_to_keep(open_memo
     memory = open_memory(chat=ScriptedChat(respond=lambda call: answer))
     assert any("Lyon" in text for text in digested(memory, SAID))
     assert "rules took over" in note(memory)
+
+
+@pytest.mark.parametrize(("preset", "answer"), [("lobug", "[]"), ("rumi", '{"facts": []}')])
+def test_the_empty_answer_of_a_design_is_an_answer_in_its_preset(open_memory: OpenMemory, preset: str, answer: str) -> None:
+    model = ScriptedChat(answer)
+    memory = open_memory(chat=model, preset=preset)
+    assert digested(memory, SAID) == set()
+    assert (note(memory), len(model.asked)) == ("", 1)
+
+
+def test_a_plain_list_of_lines_is_an_answer(open_memory: OpenMemory) -> None:
+    memory = open_memory(
+        chat=ScriptedChat("Conclusions:\n- The user lives in Lyon\n- The user works as a nurse\n"), preset="rostro"
+    )
+    assert {"The user lives in Lyon", "The user works as a nurse"} <= digested(memory, SAID)
 
 
 def test_an_empty_list_of_items_is_an_answer(open_memory: OpenMemory) -> None:
@@ -99,10 +117,11 @@ def test_an_item_without_message_numbers_that_fits_two_messages_is_left_to_the_r
     assert "without a source" in note(memory)
 
 
-def test_the_rest_of_an_answer_that_was_cut_off_is_requested(open_memory: OpenMemory) -> None:
+@pytest.mark.parametrize("stop", ["length", "end"], ids=["announced", "unannounced"])
+def test_the_rest_of_an_answer_that_was_cut_off_is_requested(open_memory: OpenMemory, stop: Literal["length", "end"]) -> None:
     first = '{"items": [{"text": "The user lives in Lyon", "kind": "fact", "messages": [1]}, {"text": "The user wor'
     rest = '{"items": [{"text": "The user works as a nurse", "kind": "fact", "messages": [1]}]}'
-    model = ScriptedChat(Reply(text=first, stop="length"), rest)
+    model = ScriptedChat(Reply(text=first, stop=stop), rest)
     memory = open_memory(chat=model)
     assert digested(memory, SAID) == {"The user lives in Lyon", "The user works as a nurse"}
     assert "cut off" in model.asked[1].turns[-1].text

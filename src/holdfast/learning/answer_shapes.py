@@ -6,7 +6,7 @@ plain text for a paragraph. Each function takes a parsed answer and returns it i
 are returned unchanged.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 _LIST_NAMES: Final = (
@@ -34,21 +34,34 @@ _TEXT_NAMES: Final = (
     "valor",
     "texto",
 )
+_SUMMARY_NAMES: Final = ("summary", "paragraph", "document", "resumen", "parrafo", "documento")
 _KEY_NAMES: Final = ("key", "clave", "name", "attribute")
 _SOURCE_NAMES: Final = ("messages", "message", "sources", "source", "mensajes")
 _TARGET_NAMES: Final = ("target", "targetMemoryId", "target_memory_id", "targetId", "target_id", "id")
 _MERGED_NAMES: Final = ("text", "newContent", "new_content", "content")
 
 
-def as_items(value: Any, *, text: str, key: str | None, defaults: Mapping[str, Any]) -> Any:
+def as_items(
+    value: Any,
+    *,
+    text: str,
+    key: str | None,
+    defaults: Mapping[str, Any],
+    enums: Mapping[str, Sequence[str]] = {},
+    empty: Any = None,
+) -> Any:
     """Return a parsed answer in the form ``{"items": [...]}``. An answer in an unknown format is returned unchanged.
 
-    ``text`` and ``key`` are the field names of an item's text and key. ``defaults`` contains values for missing fields.
+    ``text`` and ``key`` are the field names of an item's text and key. ``defaults`` contains values for missing fields, and
+    for fields whose value is not one of those in ``enums``. ``empty`` is the answer by which the design's own prompt says
+    that there is nothing to keep.
     """
+    if empty is not None and value == empty:
+        return {"items": []}
     found = _list_in(value, is_pairs=key is not None)
     if found is None:
         return value
-    return {"items": [_as_item(item, text, key, defaults) for item in found]}
+    return {"items": [_as_item(item, text, key, defaults, enums) for item in found]}
 
 
 def as_decision(value: Any) -> Any:
@@ -63,6 +76,16 @@ def as_decision(value: Any) -> Any:
     return {**rest, "reason": rest.get("reason") or "-", "target": target, "text": text}
 
 
+def as_text(value: Any, *, name: str) -> Any:
+    """Return an answer that consists of one text in the form ``{name: text}``, whatever name the model used for the text."""
+    if isinstance(value, str):
+        return {name: value}
+    if not isinstance(value, Mapping) or name in value:
+        return value
+    found = _first(value, (*_TEXT_NAMES, *_SUMMARY_NAMES))
+    return value if found is None else {**value, name: found}
+
+
 def _list_in(value: Any, *, is_pairs: bool) -> list[Any] | None:
     """Return the list of items in an answer, or None if there is no such list.
 
@@ -75,26 +98,32 @@ def _list_in(value: Any, *, is_pairs: bool) -> list[Any] | None:
         return None
     named = [value[name] for name in _LIST_NAMES if name in value]
     if named:
-        return named[0] if isinstance(named[0], list) else None
+        return [named[0]] if isinstance(named[0], Mapping) else named[0] if isinstance(named[0], list) else None
     if any(name in value for name in _TEXT_NAMES):
         return [value]
     pairs = is_pairs and value and all(isinstance(item, str) for item in value.values())
     return [{"key": name, "value": item} for name, item in value.items()] if pairs else None
 
 
-def _as_item(item: Any, text: str, key: str | None, defaults: Mapping[str, Any]) -> Any:
+def _as_item(item: Any, text: str, key: str | None, defaults: Mapping[str, Any], enums: Mapping[str, Sequence[str]]) -> Any:
     if isinstance(item, str) and key is None:
         item = {text: item}
     if not isinstance(item, Mapping):
         return item
     others = (*_TEXT_NAMES, *_SOURCE_NAMES, *(_KEY_NAMES if key else ()))
     made = {name: each for name, each in item.items() if name not in others}
-    made |= {name: each for name, each in defaults.items() if made.get(name) is None}
+    made |= {name: each for name, each in defaults.items() if not _is_allowed(made.get(name), enums.get(name))}
     for name, names in ((text, (text, *_TEXT_NAMES)), (key, (key or "", *_KEY_NAMES)), ("messages", _SOURCE_NAMES)):
         found = _first(item, names) if name else None
         if name and found is not None:
             made[name] = found
     return made
+
+
+def _is_allowed(value: Any, allowed: Sequence[str] | None) -> bool:
+    if allowed is None or not isinstance(value, str):
+        return value is not None
+    return value.strip().casefold() in allowed
 
 
 def _first(value: Mapping[str, Any], names: tuple[str, ...]) -> Any:

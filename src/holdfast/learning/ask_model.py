@@ -4,6 +4,7 @@ This module loads prompts, validates the answer against a schema, retries once i
 """
 
 import json
+import re
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -28,6 +29,8 @@ _MAX_CONTINUATIONS = 2
 _CUT_OFF = "the answer was cut off"
 _PROSE = regex(r"\s*(?:\S+\s+){7,}\S+[.!?\"”»)]\s*\Z")
 """Matches an answer in prose: at least eight words with punctuation at the end."""
+_BULLET = regex(r"^[ \t]*(?:[-*•]|\d{1,2}[.)])[ \t]+(?P<text>\S.*?)[ \t]*$", re.MULTILINE)
+"""Matches a line of an answer that is a plain list, such as "- Chose oak for the worktop"."""
 _STORES_NOTHING = ("repair", "rating")
 """Names of prompts whose answers are not stored as memories. The text about the user's wishes is not added to them."""
 _PLACEHOLDER = regex(r"\{([a-z_]+)\}")
@@ -61,6 +64,8 @@ class AnswerShape:
     """Function that converts an answer from another known format to the format of the schema."""
     items: str | None = None
     """Name of the list in the answer. If the answer was cut off, the model is asked for the rest of this list. None: no list."""
+    empty: Any = None
+    """Another form of an answer without items that is accepted, such as an empty list. None: there is no other form."""
     plain: str | None = None
     """Name of the field that takes an answer in plain text instead of JSON. None: plain text is not accepted.
 
@@ -111,19 +116,22 @@ def _completed(
     """
     instruction = prompt_turns(load_prompt("repair", _language(turns), part="-rest"))[-1]
     for _ in range(_MAX_CONTINUATIONS):
-        if reply.stop != "length" or not (shape.items or shape.plain):
+        if _CUT_OFF not in answer.flaws or not (shape.items or shape.plain):
             break
         again = _repair(turns, reply, shape.schema, _CUT_OFF) if shape.items is None else None
         try:
             reply = call(again or [*turns, Turn(role="assistant", text=reply.text), instruction])
         except ModelError as error:
             return replace(answer, usage=answer.usage + usage_of(error))
-        answer = _joined(answer, reply, shape)
+        joined = _joined(answer, reply, shape)
+        if joined is None:
+            return replace(answer, usage=answer.usage + reply.usage)
+        answer = joined
     return answer
 
 
-def _joined(answer: StructuredAnswer, reply: Reply, shape: AnswerShape) -> StructuredAnswer:
-    """Return an answer that was cut off, completed with the model's next reply.
+def _joined(answer: StructuredAnswer, reply: Reply, shape: AnswerShape) -> StructuredAnswer | None:
+    """Return an answer that was cut off, completed with the model's next reply. Return None if the reply is not usable.
 
     If the answer is a list, the new items of the reply are added. Otherwise the reply replaces the answer, unless the reply
     was cut off, too.
@@ -133,9 +141,9 @@ def _joined(answer: StructuredAnswer, reply: Reply, shape: AnswerShape) -> Struc
     try:
         rest = _usable(reply, shape, spent=spent, flaws=before)
     except ValueError:
-        return replace(answer, usage=spent)
+        return None
     if shape.items is None:
-        return rest if reply.stop != "length" else replace(answer, usage=spent)
+        return rest if _CUT_OFF not in rest.flaws else replace(answer, usage=spent)
     known = answer.data[shape.items]
     items = [*known, *(item for item in rest.data[shape.items] if item not in known)]
     return replace(rest, data={**rest.data, shape.items: items})
@@ -150,7 +158,10 @@ def _usable(reply: Reply, shape: AnswerShape, *, spent: Usage, flaws: tuple[str,
     try:
         reading = read(reply.text)
     except ValueError as error:
-        if shape.plain and _PROSE.match(reply.text) and "{" not in reply.text:
+        lines = [match["text"] for match in _BULLET.finditer(reply.text)] if shape.items and "{" not in reply.text else []
+        if lines:
+            reading = ParsedText(value=lines, whole=True)
+        elif shape.plain and _PROSE.match(reply.text) and "{" not in reply.text:
             reading = ParsedText(value={shape.plain: reply.text.strip()}, whole=True)
         else:
             raise ValueError(f"{error}{' It was cut off' if reply.stop == 'length' else ''}") from None
@@ -158,7 +169,7 @@ def _usable(reply: Reply, shape: AnswerShape, *, spent: Usage, flaws: tuple[str,
     if value == []:
         raise ValueError("The answer is an empty list, not an object")
     data, dropped = conform(value, shape.schema)
-    if reply.stop == "length":
+    if reply.stop == "length" or reading.cut:  # not every model says that its output was cut off
         flaws += (_CUT_OFF,)
     elif not reading.whole:
         flaws += ("a part of the answer could not be read",)
@@ -174,6 +185,8 @@ def _check_name(reply: Reply, shape: AnswerShape, answer: StructuredAnswer) -> N
     if shape.items is None or answer.data[shape.items]:
         return
     value = read(reply.text).value
+    if shape.empty is not None and value == shape.empty:
+        return
     if isinstance(value, Mapping) and shape.items not in value:
         raise ValueError(f"the answer lacks {shape.items}, and what it holds instead is empty")
 

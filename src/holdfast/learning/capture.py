@@ -83,7 +83,7 @@ class Extractor:
     text: str
     """Name of the field with the text."""
     defaults: Mapping[str, Any]
-    """Values for required fields that are missing in an answer of another format."""
+    """Values for required fields that are missing in an answer, or have a value that is not allowed."""
     make: Callable[[Mapping[str, Any]], dict[str, Any]]
     """Function that turns one item of the model's answer into arguments of :class:`Put`, such as kind, text and key."""
     rules: Callable[[Sequence[Message], SentenceReader | None], list[Put]]
@@ -96,6 +96,8 @@ class Extractor:
     At least one source of each memory is a message of the user.
     """
     max_tokens: int = 1500
+    empty: Any = None
+    """The answer of the design's own prompt if there is nothing to keep, such as an empty list. None: as the prompt here says."""
 
     @property
     def schema(self) -> Schema:
@@ -120,8 +122,9 @@ class Extractor:
     def answer_shape(self) -> AnswerShape:
         """The formats of answers that are accepted."""
         key = "key" if "key" in self.fields else None
-        adapt = partial(as_items, text=self.text, key=key, defaults=self.defaults)
-        return AnswerShape(schema=self.schema, adapt=adapt, items="items")
+        enums = {name: field["enum"] for name, field in self.fields.items() if "enum" in field}
+        adapt = partial(as_items, text=self.text, key=key, defaults=self.defaults, enums=enums, empty=self.empty)
+        return AnswerShape(schema=self.schema, adapt=adapt, items="items", empty=self.empty)
 
 
 @dataclass(slots=True)
@@ -264,7 +267,7 @@ def _checked_put(
     if blank or not sources:
         return None, "an item without text or without a source"
     evidence = evidence_for(sources, part.messages, part.known)
-    why = problem(arguments["text"], evidence)
+    why = problem(arguments["text"], evidence, part.reader)
     if why is not None:
         return None, why
     last = sources[-1]

@@ -52,6 +52,7 @@ TYPED_FACTS: Final = Extractor(
     make=_typed_fact,
     rules=extract_typed_facts,
     version=RULE_VERSION,
+    empty=[],
 )
 """Extractor of standalone sentences in the third person, each with one of four types."""
 
@@ -65,6 +66,7 @@ KEY_VALUES: Final = Extractor(
     make=_key_value,
     rules=extract_key_values,
     version=RULE_VERSION,
+    empty={"facts": []},
 )
 """Extractor of lasting facts, each as a freely chosen key and a value."""
 

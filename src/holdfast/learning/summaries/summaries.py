@@ -6,12 +6,14 @@ Names, numbers and dates that the model left out are appended if there is room.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from holdfast.chat import ChatModel, Schema, Usage, usage_of
 from holdfast.errors import AnswerInvalid, ModelError
 from holdfast.learning.answer_check.check import Evidence, distortion, without_distortions
 from holdfast.learning.answer_check.evidence import evidence_for
+from holdfast.learning.answer_shapes import as_text
 from holdfast.learning.ask_model import AnswerShape, Prompt, StructuredAnswer, complete, load_prompt, prompt_turns
 from holdfast.learning.output_filter import rejection_reason
 from holdfast.learning.summaries import base_document, extractive
@@ -174,7 +176,8 @@ def _call_model(
     model: ChatModel, prompt: Prompt, values: Mapping[str, str | Sequence[str]], schema: Schema, timeout: float
 ) -> _Written:
     try:
-        shape = AnswerShape(schema=schema, plain=schema["required"][0])
+        name = schema["required"][0]
+        shape = AnswerShape(schema=schema, adapt=partial(as_text, name=name), plain=name)
         answer: StructuredAnswer = complete(model, prompt_turns(prompt, **values), shape, timeout=timeout)
     except ModelError as error:
         usage, away = usage_of(error), not isinstance(error, AnswerInvalid)

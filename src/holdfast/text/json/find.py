@@ -30,10 +30,11 @@ _UNSTORABLE = regex("[\x00\ud800-\udfff]")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParsedText:
-    """A parsed value. ``whole`` is False if parts were unreadable or truncated."""
+    """A parsed value. ``whole`` is False if parts were unreadable or truncated, and ``cut`` is True if the end is missing."""
 
     value: Any
     whole: bool
+    cut: bool = False
 
 
 def read_json(text: str) -> Any:
@@ -54,7 +55,7 @@ def read(text: str) -> ParsedText:
     if found:
         best = max(found, key=lambda run: run[-1].end - run[0].start)
         value = best[0].value if len(best) == 1 else [each.value for each in best]
-        return ParsedText(value=value, whole=short and all(each.whole for each in best))
+        return ParsedText(value=value, whole=short and all(each.whole for each in best), cut=best[-1].cut)
     return ParsedText(value=_single_scalar(pieces), whole=short)
 
 

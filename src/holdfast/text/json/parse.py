@@ -77,6 +77,8 @@ class Parsed:
     start: int
     end: int
     whole: bool
+    cut: bool = False
+    """True if the text ends before the value is closed."""
 
 
 @dataclass(slots=True)
@@ -213,13 +215,14 @@ class _Parser:
         self.at = self.start + 1
         while self.stack and self._step():
             pass
-        if self.stack:
+        cut = bool(self.stack)
+        if cut:
             self._close_truncated()
         if self.whole:
             return Parsed(value=self.root, start=self.start, end=self.at, whole=True)
         if not self.last_good:
             return None
-        return Parsed(value=self.root, start=self.start, end=self.last_good, whole=False)
+        return Parsed(value=self.root, start=self.start, end=self.last_good, whole=False, cut=cut)
 
     def _close_truncated(self) -> None:
         """Close the objects and arrays that are still open at the end of the text. Drop empty ones."""
