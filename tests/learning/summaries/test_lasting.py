@@ -36,6 +36,14 @@ class BrokenReader:
         (None, "Siempre respondeme en una sola frase."),
         (None, "The user wants answers in German."),
         (None, "I was born in Oaxaca."),
+        (None, "The user's name is Wanjiru."),
+        (None, "The user's pronouns are they/them."),
+        (None, "The user is transgender."),
+        (None, "The user carries an EpiPen."),
+        (None, "The user uses a wheelchair."),
+        (None, "La usuaria tiene marcapasos."),
+        (None, "The user's grandmother raised them."),
+        (None, "El cuñado del usuario vive en Lugo."),
     ],
 )
 def test_identity_health_family_and_instructions_last(key: str | None, text: str) -> None:
