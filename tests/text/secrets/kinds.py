@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 LETTERS = string.ascii_letters + string.digits
 BASE32 = string.ascii_uppercase + "234567"
+BASE58 = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
 CROCKFORD = "0123456789abcdefghjkmnpqrstvwxyz"
 WORDS = "amber river stone lantern copper meadow harbor violet thunder maple pepper cotton silver garden".split()
 
@@ -43,11 +44,24 @@ class Source:
     def hex(self, length: int) -> str:
         return self.of("0123456789abcdef", length)
 
-    def card(self) -> str:
-        digits = [int(digit) for digit in self.one("4539", "5412", "4716") + str(self.random.randint(10**10, 10**11 - 1))]
+    def checked(self, prefix: str, length: int) -> str:
+        """Return a number that starts with a prefix and ends with a valid check digit. ``length`` is even."""
+        rest = "".join(self.random.choice(string.digits) for _ in range(length - len(prefix) - 1))
+        digits = [int(digit) for digit in prefix + rest]
         doubled = [each * 2 - 9 * (each > 4) if place % 2 == 0 else each for place, each in enumerate(digits)]
-        number = "".join(map(str, [*digits, -sum(doubled) % 10]))
-        return self.one(number, " ".join(number[start : start + 4] for start in range(0, 16, 4)))
+        return "".join(map(str, [*digits, -sum(doubled) % 10]))
+
+    def card(self) -> str:
+        number = self.checked(self.one("4539", "5412", "4716"), 16)
+        return self.one(number, " ".join(_fours(number)))
+
+
+def _fours(number: str) -> list[str]:
+    return [number[start : start + 4] for start in range(0, len(number), 4)]
+
+
+def _full_width(text: str) -> str:
+    return "".join(chr(ord(letter) + 0xFEE0) for letter in text)
 
 
 def _uuid(source: Source) -> str:
@@ -95,6 +109,37 @@ KINDS: dict[str, Callable[[Source], tuple[str, str]]] = {
     "portuguese": lambda s: (s.password(), s.one("minha senha é {}", "a palavra-passe é {}")),
     "pin": lambda s: (str(s.random.randint(1000, 9999)), s.one("My PIN is {}", "mon code PIN est {}", "meine PIN ist {}")),
     "hidden": lambda s: (f"sk-{s.of(LETTERS, 20)}\u200b{s.of(LETTERS, 20)}", "key {}"),
+    "full width": lambda s: (_full_width(f"ghp_{s.of(LETTERS, 36)}"), "{}"),
+    "escaped": lambda s: (f"ghp_{s.of(LETTERS, 36)}", "https://x.example/?a=1%26t%3D{}"),
+    "unknown provider": lambda s: (f"{s.one('secret', 'rnd', 'pcsk', 'CFPAT', 'm0', 'HRKU', 'fo1')}{s.one('_', '-')}{s.of(LETTERS, s.random.randint(32, 60))}", s.one("{}", "KEY={}", "it gave me {}.")),
+    "hugging face letters": lambda s: (f"hf_{''.join(s.random.choice(string.ascii_letters) for _ in range(34))}", "login {}"),
+    "elevenlabs": lambda s: (f"sk_{s.hex(48)}", "voice {}"),
+    "firecrawl": lambda s: (f"fc-{s.hex(32)}", "{}"),
+    "langsmith": lambda s: (f"lsv2_pt_{s.hex(32)}_{s.hex(10)}", "{}"),
+    "brevo": lambda s: (f"xkeysib-{s.hex(64)}-{s.of(LETTERS, 16)}", "{}"),
+    "supabase": lambda s: (f"sb_secret_{s.of(LETTERS, 22)}_{s.of(LETTERS, 8)}", "{}"),
+    "cloudflare": lambda s: (f"v1.0-{s.hex(24)}-{s.hex(146)}", "{}"),
+    "google refresh": lambda s: (f"1//0{s.of(LETTERS + '_-', 100)}", "{}"),
+    "facebook": lambda s: (f"EAA{s.of(LETTERS, 180)}", "{}"),
+    "crates": lambda s: (f"cio{s.of(LETTERS, 32)}", "{}"),
+    "nuget": lambda s: (f"oy2{s.of(string.ascii_lowercase + string.digits, 43)}", "{}"),
+    "mailchimp": lambda s: (f"{s.hex(32)}-us{s.random.randint(1, 21)}", "{}"),
+    "azure client": lambda s: (f"{s.of(LETTERS, 6)[:3]}8Q~{s.of(LETTERS, 34)}", "{}"),
+    "wallet": lambda s: (s.one(f"5{s.of(BASE58, 50)}", f"L{s.of(BASE58, 51)}", f"xprv{s.of(BASE58, 107)}"), "{}"),
+    "teams": lambda s: (f"{s.hex(32)}/{s.hex(8)}", "https://outlook.webhook.office.com/webhookb2/1@x/IncomingWebhook/{}"),
+    "variable": lambda s: (f"{_uuid(s)}:{s.hex(32)}", "FAL_KEY={}"),
+    "cookie": lambda s: (s.of(LETTERS, 40), s.one("Cookie: sid={}; theme=dark", "Set-Cookie: a=b; sid={}; Path=/")),
+    "sql": lambda s: (s.password(), s.one("CREATE USER ana WITH PASSWORD '{}';", "ALTER USER ana IDENTIFIED BY '{}';")),
+    "php": lambda s: (s.password(), "define('DB_PASSWORD', '{}');"),
+    "xml": lambda s: (s.password(), "<user>ana</user><password>{}</password>"),
+    "oracle": lambda s: (s.of(LETTERS, 12), "jdbc:oracle:thin:ana/{}@//h:1521/x"),
+    "net use": lambda s: (s.password(), r"net use Z: \\srv\share /user:ana {}"),
+    "pgpass": lambda s: (s.password(), "db.example:5432:shop:ana:{}"),
+    "for": lambda s: (s.password(), s.one("my password for github: {}", "contraseña de Netflix: {}", "password (wifi): {}", "Passwort für das WLAN: {}", "Mi clave de la banca online: {}")),
+    "dash": lambda s: (s.password(), "Wifi password - {}"),
+    "after a user": lambda s: (s.password(), s.one("username ana, pass {}", "usuario ana / clave {}")),
+    "maestro": lambda s: (s.checked("6759", 16), "card {}"),
+    "dotted card": lambda s: (".".join(part for part in _fours(s.checked("4539", 16))), "visa {}"),
 }  # fmt: skip
 
 
@@ -141,6 +186,20 @@ LOOK_ALIKES: tuple[Callable[[Source], str], ...] = (
     lambda s: f"password = os.environ['{s.one(*WORDS).upper()}_PASSWORD']",
     lambda s: f"{s.one(*WORDS).capitalize()}{s.one(*WORDS).capitalize()}{s.one(*WORDS).capitalize()}Service{_count(s, 2)}",
     lambda s: f"sk-{s.one(*WORDS)}-{s.one(*WORDS)} and hf_{s.one(*WORDS)}_{s.one(*WORDS)}",
+    lambda s: f"{s.one(*WORDS)}-{s.one(*WORDS)}-{s.one(*WORDS)}-{s.one(*WORDS)}-{s.one(*WORDS)}-{s.one(*WORDS)}-{_count(s, 4)}",
+    lambda s: f"pod {s.one(*WORDS)}-{s.one(*WORDS)}-{s.hex(10)}-{s.of(CROCKFORD, 5)} and user-{_uuid(s).upper()}",
+    lambda s: f"https://docs.google.com/document/d/1{s.of(LETTERS + '_-', 43)}/edit",
+    lambda s: f'integrity="sha384-{_base64(s, 48)}" and sha256-{s.of(LETTERS, 43)}=',
+    lambda s: f"the public key pk_live_{s.of(LETTERS, 40)} is in the page",
+    lambda s: f"request req_{s.of(LETTERS, 24)}, chatcmpl-{s.of(LETTERS, 29)}, price_{s.of(LETTERS, 24)}",
+    lambda s: f"The {s.one(*WORDS).capitalize()}-{s.one(*WORDS).capitalize()}-AndTheVeryLongNameOfTheirOffice in {_count(s, 4)}",
+    lambda s: f"CACHE_KEY=users:{_count(s, 3)} and PRIMARY_KEY=id",
+    lambda s: s.one(
+        "Forgot password - help", "the pass for the museum: 2024", "la clave del éxito: 3 horas de sueño", "key (major): C"
+    ),
+    lambda s: f"Cookie: recipe with {s.one(*WORDS)} = {_count(s, 2)} grams",
+    lambda s: f"server 10.0.{_count(s, 2)}.{_count(s, 2)}:5432 with {_count(s, 4)}.{_count(s, 4)} rows",
+    lambda s: f"user {s.one(*WORDS)} shall not pass {s.one(*WORDS)} twice",
     lambda s: f"The PIN connector {_count(s, 2)} is loose, and pin {_count(s, 2)} too.",
 )
 

@@ -1,4 +1,4 @@
-"""Generated secrets of 32 kinds are redacted, and generated look-alikes are not."""
+"""Generated secrets of many kinds are redacted, and generated look-alikes are not."""
 
 import pytest
 

@@ -24,9 +24,12 @@ _KEYS = (
 _TOKENS = r"token(?:\sde\sacceso)?|jeton(?:\sd['’]acc(?:è|e)s)?"
 _SHORT = r"pass|pw|clave"
 _COPULA = r"is|was|es|era|est|était|ist|war|lautet|é|è"
-_EQUALS = rf"\s{{0,3}}(?::?=>?|->|→|:)\s{{0,3}}(?:(?:{_COPULA})\s)?[*_]{{0,2}}"
+_EQUALS = rf"\s{{0,3}}(?::?=>?|->|→|:)\s{{0,3}}(?:(?:{_COPULA})\s)?[*_]{{0,2}}|(?<=[\"'])\s?,\s{{0,3}}|>(?=[^<>\s]{{3,128}}</)|\s[-–—]\s"
+"""Matches the sign between a label and its value. It can also be a comma after quotes, a closing tag, or a dash."""
+_OF = r"\s(?:for|to|of|on|at|de|del|para|en|pour|du|für|vom|von|do|da|no|na|di|per)(?:\s[\w.'’@-]{1,30}){1,4}?"
+"""Matches the words that say what a password is for: "for the router"."""
 _IS = (
-    r"(?:(?:(?:\s(?:for|to|of|on|at|de|del|para|en|pour|du|für|vom|von|do|da|no|na|di|per)(?:\s[\w.'’@-]{1,30}){1,4}?)?"
+    rf"(?:(?:(?:{_OF})?"
     rf"\s(?:{_COPULA})|['’]s|(?:\?|\s?\.\.\.|,)\s(?:it['’]?s|it\sis|that['’]s|es|c['’]est|é|è|es\sist))"
     r"(?:\s(?:now|still|just|simply|currently|set\sto|ahora|simplemente|todavía|la\ssiguiente|esta|maintenant|jetzt|agora|adesso))?"
     r"\s?:?\s{1,3}|(?:\s(?:for|to|of|on|at|de|del|para|en)(?:\s[\w.'’@-]{1,30}){1,4}?)?(?P<to>\s(?:to|a|por)\s))"
@@ -34,13 +37,20 @@ _IS = (
 _VALUE = r"(?:[\"“«`](?P<quoted>[^\"”»`\n]{3,128})[\"”»`]|'(?P<single>[^'\n]{3,128})'|(?P<plain>[^\s\"“«`]\S{2,127}))"
 _LABELLED = regex(
     rf"(?P<label>(?P<password>{_PASSWORDS})|(?P<key>{_KEYS})|(?P<token>{_TOKENS})|(?P<short>{_SHORT})){_END}(?:\s(?:nueva|actual|antigua|anterior|wi-?fi|wlan|wpa2?)(?!\w))?\d?[\"'`*]{{0,3}}"
-    rf"(?:(?P<equals>{_EQUALS})|{_IS}){_VALUE}",
+    rf"(?:(?P<of>{_OF}|\s\([^()\n]{{1,30}}\))?(?P<equals>{_EQUALS})|{_IS}){_VALUE}",
     re.IGNORECASE,
 )
 _ADJOINING = regex(
-    r"(?:password|passcode|passwort|kennwort|mot\sde\spasse|senha|contraseña|clave\swi-?fi)\s(?P<plain>[^\s\"'“«`,;]{6,128})",
+    r"(?:password|passcode|passwort|kennwort|mot\sde\spasse|senha|contraseña|clave\swi-?fi|identified\sby)"
+    r"\s(?:[\"'](?P<quoted>[^\s\"']{6,128})[\"']|(?P<plain>[^\s\"'“«`,;]{6,128}))",
     re.IGNORECASE,
 )
+_AFTER_USER = regex(
+    r"(?:user(?:name)?|login|usuario)(?!\w)[^\n]{1,60}?[\s,;/|](?:pass|pw|clave)\s(?P<plain>[^\s\"'“«`,;]{6,128})", re.IGNORECASE
+)
+"""Matches a password after a user name, as in "user ana, pass trustno1"."""
+_COOKIE = regex(r"(?:set-)?cookie:\s(?P<plain>[^\n]{8,4000})", re.IGNORECASE)
+_COOKIE_VALUE = regex(r"=(?P<plain>[^\s;=\"']{16,})")
 _BEARER = regex(
     r"(?:bearer|authorization[\"']?:\s?[\"']?(?:basic|token))\s{1,3}(?P<plain>[A-Za-z0-9._~+/=-]{12,})", re.IGNORECASE
 )
@@ -153,9 +163,14 @@ def labelled(text: str) -> Iterator[Span]:
         span = _value(match)
         if span:
             yield span
-    for match in _after(text, lowered, _ADJOINING, "passw", "passc", "contrase", "clave", "kennwort", "mot", "senha"):
-        if _is_code(match["plain"], min_length=6) and not PLACEHOLDER.match(match["plain"]):
-            yield _span(match, "password")
+    found = _after(text, lowered, _ADJOINING, "passw", "passc", "contrase", "clave", "kennwort", "mot", "senha", "identified")
+    for match in (*found, *_after(text, lowered, _AFTER_USER, "user", "login", "usuario")):
+        value = match["plain"] or match["quoted"]
+        if _is_code(value, min_length=6) and not PLACEHOLDER.match(value):
+            yield _span(match, "password") if match["plain"] else (*match.span("quoted"), "password")
+    for match in _after(text, lowered, _COOKIE, "cookie", "set-cookie"):
+        cookies = _COOKIE_VALUE.finditer(text, *match.span("plain"))
+        yield from (_span(each, "token") for each in cookies if _is_code(each["plain"]))
     yield from (_span(match, "pin") for match in _after(text, lowered, _PIN, "pin", "nip", "geheimzahl"))
     found = _after(text, lowered, _CARD_CODE, "cvv", "cvc", "csc", "security", "código", "codigo", "code", "karten", "prüfz")
     yield from (_span(match, "security code") for match in found)
@@ -198,16 +213,23 @@ def _bare(word: str) -> str:
 def _value(match: re.Match[str]) -> Span | None:
     """Return the span of the secret after a label, or None if the text after the label is not a secret."""
     before = match.string[max(0, match.start() - 12) : match.start()].lower()
-    if before.endswith(_NOT_PASSWORD_PREFIXES) or (match["label"].lower() == "key" and not _KEY_PREFIX.search(before)):
+    if before.endswith(_NOT_PASSWORD_PREFIXES):
         return None
+    if match["label"].lower() == "key" and not _KEY_PREFIX.search(before) and not _is_key_variable(match):
+        return None
+    if match["short"] and match["of"] and not _is_code(_bare(match["plain"] or ""), min_length=6):
+        return None  # "the pass for the museum: 2024"
     kind = "api key" if match["key"] else "token" if match["token"] else "password"
     takes_words = bool(match["password"]) or (match["label"].lower() == "clave" and before.endswith(("mi ", "nuestra ")))
+    takes_words = takes_words and (match["equals"] or "").strip() not in ("-", "–", "—")
     for group in ("quoted", "single"):
         if match[group]:
             return (*match.span(group), kind) if _is_told_in_quotes(match, match[group], takes_words=takes_words) else None
     start, value = match.start("plain"), match["plain"]
     if "=" in (match["equals"] or ""):
         value = re.split(r"[&;]", value, maxsplit=1)[0]
+    if match["equals"] == ">":
+        value = value.partition("<")[0]
     value = _bare(value)
     if len(value) < 3 or PLACEHOLDER.match(value) or _A_LENGTH.match(value):
         return None
@@ -215,6 +237,13 @@ def _value(match: re.Match[str]) -> Span | None:
     if not _looks_secret(match, value) and not _is_assigned(match, value):
         end = _end_of_words(match.string, start, end) if takes_words and not match["to"] else 0
     return (start, end, kind) if end else None
+
+
+def _is_key_variable(match: re.Match[str]) -> bool:
+    """Return True if a long code is the value of an environment variable such as ``FAL_KEY``."""
+    value = _bare(match["plain"] or match["quoted"] or match["single"] or "")
+    named = match["label"] == "KEY" and match["equals"] == "=" and match.string[: match.start()].endswith("_")
+    return named and len(value) >= 20 and sum(letter.isdigit() for letter in value) >= 3
 
 
 def _is_assigned(match: re.Match[str], value: str) -> bool:

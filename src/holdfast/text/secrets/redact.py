@@ -32,6 +32,10 @@ number has been replaced, because a label must start at a word boundary.
 """
 
 
+_FULL_WIDTH = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)}
+"""Maps full-width characters to their ASCII characters."""
+
+
 def redact(text: str) -> Redacted:
     """Return the text with every secret replaced by its kind, such as ``[redacted api key]``."""
     found: dict[str, None] = {}
@@ -48,9 +52,13 @@ def redact(text: str) -> Redacted:
 def _without_invisible(text: str) -> tuple[str, list[int] | None]:
     """Return the text without invisible characters, and the original position of each remaining character.
 
-    A zero-width space inside a key would hide the key from the patterns. The positions are None if nothing was removed.
+    A zero-width space inside a key would hide the key from the patterns. Full-width characters, which some keyboards write
+    instead of ASCII, would hide it, too, and are replaced. The positions are None if nothing was removed.
     """
-    if text.isascii() or not INVISIBLE.search(text):
+    if text.isascii():
+        return text, None
+    text = text.translate(_FULL_WIDTH)
+    if not INVISIBLE.search(text):
         return text, None
     seen = [not INVISIBLE.match(letter) for letter in text]
     return "".join(compress(text, seen)), [*compress(range(len(text)), seen), len(text)]

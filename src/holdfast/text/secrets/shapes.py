@@ -48,8 +48,12 @@ def shaped(text: str) -> Iterator[Span]:
 
 
 def unmarked(text: str) -> Iterator[Span]:
-    """Yield the spans of secrets that have neither a prefix nor a label: card numbers and secret access keys of AWS."""
-    yield from ((*match.span(), "card number") for match in _CARD.finditer(text) if _is_card(match))
+    """Yield the spans of secrets that have no known prefix and no label: card numbers, and random text of the length of a key."""
+    yield from ((*match.span(), "api key") for match in _TAGGED.finditer(text) if _is_random(match[1]))
+    for pattern in _NO_PREFIX:
+        yield from ((*match.span(), "api key") for match in pattern.finditer(text) if _has_digits(match))
+    for cards in (_CARD, _DOTTED_CARD):
+        yield from ((*match.span(), "card number") for match in cards.finditer(text) if _is_card(match))
     yield from ((*match.span(), "api key") for match in _FORTY.finditer(text) if _is_random(match[0]))
 
 
@@ -63,8 +67,12 @@ def _is_value(match: re.Match[str]) -> bool:
     return not PLACEHOLDER.match(match[1])
 
 
+_START = r"(?:(?<![A-Za-z0-9])|(?<=%[0-9A-Fa-f]{2}))"
+"""Matches the start of a word, also after an escaped character in a URL."""
+
+
 def _keys(pattern: str, *hints: str, holds: Callable[[re.Match[str]], bool] = lambda match: True) -> _Shape:
-    return _Shape(kind="api key", hints=hints, pattern=regex(rf"(?<![A-Za-z0-9]){pattern}"), holds=holds)
+    return _Shape(kind="api key", hints=hints, pattern=regex(rf"{_START}{pattern}"), holds=holds)
 
 
 def _prefixed(characters: str, *prefixes: str, min_length: int = 20) -> _Shape:
@@ -131,6 +139,8 @@ _SHAPES: tuple[_Shape, ...] = (
         "rk_test_",
         "whsec_",
     ),
+    _keys(r"hf_[A-Za-z]{34}(?![A-Za-z0-9])", "hf_", holds=lambda match: _is_mixed_case(match[0])),
+    _keys(r"sk_[A-Za-z0-9]{24,}", "sk_", holds=_has_digits),
     _keys(r"(?:hf|npm|gsk|r8|pplx)[_-][A-Za-z0-9]{30,}", "hf_", "npm_", "gsk_", "r8_", "pplx-", holds=_has_digits),
     _keys(r"pypi-[A-Za-z0-9_-]{32,}", "pypi-", holds=_has_digits),
     _keys(
@@ -152,10 +162,20 @@ _SHAPES: tuple[_Shape, ...] = (
         _DASHED,
         *("hvs.", "hvb.", "lin_api_", "ntn_", "figd_", "PMAK-", "NRAK-", "sntrys_", "sntryu_", "glsa_", "dckr_pat_"),
         *("sbp_", "pscale_tkn_", "pscale_pw_", "tskey-auth-", "tskey-api-", "dp.pt.", "dp.st.", "ATATT3", "ATBB", "AKCp"),
-        *("EAACEdEose0cBA", "sq0atp-", "sq0csp-", "rubygems_", "atlasv1.", "FlyV1 fm2_", "phx_", "tvly-", "jina_", "nvapi-"),
+        *("ATCTT3", "EAACEdEose0cBA", "sq0atp-", "sq0csp-", "rubygems_", "atlasv1.", "FlyV1 fm2_", "phx_", "tvly-", "jina_", "nvapi-"),
         min_length=24,
     ),
     _keys(r"(?:AccountKey|SharedAccessKey|SharedSecretValue)=([A-Za-z0-9+/=]{20,})", "AccountKey=", "SharedAccessKey="),
+    _keys(r"fc-[0-9a-f]{32}(?![0-9A-Za-z])", "fc-", holds=_has_digits),
+    _keys(r"lsv2_(?:pt|sk)_[0-9a-f]{32}(?:_[0-9a-f]{10})?", "lsv2_"),
+    _keys(r"x(?:keysib|smtpsib)-[0-9a-f]{60,}-[A-Za-z0-9]{12,}", "xkeysib-", "xsmtpsib-"),
+    _keys(r"sb_secret_[A-Za-z0-9_-]{20,}", "sb_secret_"),
+    _keys(r"v1\.0-[0-9a-f]{24}-[0-9a-f]{100,}", "v1.0-"),
+    _keys(r"1//0[A-Za-z0-9_-]{40,}", "1//0"),
+    _keys(r"(?:EAA[A-Za-z0-9]{80,}|xprv[1-9A-HJ-NP-Za-km-z]{90,})", "EAA", "xprv"),
+    _keys(r"cio[A-Za-z0-9]{32}(?![A-Za-z0-9])", "cio", holds=_has_digits),
+    _keys(r"oy2[a-z0-9]{43}(?![A-Za-z0-9])", "oy2", holds=_has_digits),
+    _keys(r"webhook\.office\.com/webhookb2/([^\s\"'<>]{40,})", "webhook.office.com"),
     _keys(r"sig=([A-Za-z0-9%+/]{36,}={0,2})", "sig="),
     _keys(r"otpauth://[^\s]{0,200}?secret=([A-Za-z2-7=]{8,})", "otpauth://"),
     _Shape(kind="api key", hints=(":AA",), pattern=regex(r"(?<=\d{8}):(AA[A-Za-z0-9_-]{32,})")),
@@ -168,6 +188,9 @@ _SHAPES: tuple[_Shape, ...] = (
     _password(rf"(?:curl|http|https){_OPTIONS}(?:-u|--user|-a|--auth)[ =]'[^:'\n]{{1,100}}:([^'\n]{{3,200}})'", "curl ", "http "),
     _password(rf"my(?:sql|sqldump|sqladmin|cli){_OPTIONS}-p{_ARGUMENT}", "mysql", "mycli"),
     _password(rf"(?:sshpass|(?:docker|podman)\slogin|mongosh?|sqlcmd){_OPTIONS}-[pP]\s?{_ARGUMENT}", "sshpass ", "docker ", "podman ", "mongo", "sqlcmd "),
+    _password(rf"net\suse{_OPTIONS}/user:\S{{1,100}}\s{_ARGUMENT}", "net use "),
+    _password(r"jdbc:oracle:\w{1,10}:[^\s/@]{1,100}/([^\s/@]{3,200})@", "jdbc:oracle:"),
+    _password(rf"5432:[^\s:]{{1,100}}:[^\s:]{{1,100}}:{_VALUE}", "5432:"),
     _password(rf"redis-cli{_OPTIONS}(?:-a|--pass)\s{_ARGUMENT}", "redis-cli "),
     _password(rf"machine\s\S{{1,200}}\s{{1,9}}login\s\S{{1,200}}\s{{1,9}}password\s{_ARGUMENT}", "machine "),
 )  # fmt: skip
@@ -175,15 +198,26 @@ _SHAPES: tuple[_Shape, ...] = (
 _DISCORD = regex(r"(?<![A-Za-z0-9_.-])[MNO][A-Za-z0-9_-]{22,28}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,45}(?![A-Za-z0-9_-])")
 _FORTY = regex(r"(?<![A-Za-z0-9/+=_.%-])[A-Za-z0-9/+]{40}(?![A-Za-z0-9/+=_-]|\.\w)")
 """Matches a possible secret access key of AWS: exactly 40 characters, without a prefix."""
-_MIN_CHANGES = 15
-"""Minimum number of changes between digits, capitals and small letters in 40 random characters.
+_MIN_SHARE = 0.36
+"""Minimum number of changes between digits, capitals and small letters in random text, as a share of its length.
 
-Random text has about 24 of them. Names in camel case and file paths have fewer than 12.
+Random text has about 24 changes in 40 characters. Names in camel case and file paths have fewer than 12.
 """
+_TAGGED = regex(
+    r"(?<![A-Za-z0-9/.@_-])(?!(?:pk|pub|phc|sha\d{1,3}|sb_publishable)[_-])[A-Za-z][A-Za-z0-9]{0,15}[_-]([A-Za-z0-9_-]{32,}={0,2})(?![A-Za-z0-9_/@-])"
+)
+"""Matches a possible key of any provider: a short prefix, and at least 32 further characters. Public keys and hashes are left out."""
+_NO_PREFIX = (
+    regex(r"(?<![0-9A-Za-z])[0-9a-f]{32}-us\d{1,2}(?![0-9A-Za-z])"),
+    regex(r"(?<![0-9A-Za-z_.~-])[A-Za-z0-9_.~-]{3}\dQ~[A-Za-z0-9_.~-]{31,34}(?![A-Za-z0-9_~-])"),
+    regex(r"(?<![0-9A-Za-z])[5KL][1-9A-HJ-NP-Za-km-z]{50,51}(?![0-9A-Za-z])"),
+)
+"""Match keys without a prefix of their own: of Mailchimp, of Azure, and of Bitcoin wallets."""
 
 _CARD = regex(r"\d(?<![\dA-Za-z.,/_-]\d)(?<!\d \d)(?:[ \u00a0\u202f-]?\d){13,18}(?![ -]?\d)(?![\d_])")
+_DOTTED_CARD = regex(r"(?<![\d.])\d{4}(?:\.\d{4}){3}(?![\d.]*\d)")
 _ISSUERS = regex(
-    r"4\d{15}(?:\d{3})?|(?:5[1-5]|2[2-7])\d{14}|3[47]\d{13}|3[0689]\d{12}|35\d{14}|6(?:011|5\d\d|4[4-9]\d)\d{12,15}|62\d{14,17}"
+    r"(?:50[1238]\d|5893|6304|67\d\d)\d{12}|4\d{15}(?:\d{3})?|(?:5[1-5]|2[2-7])\d{14}|3[47]\d{13}|3[0689]\d{12}|35\d{14}|6(?:011|5\d\d|4[4-9]\d)\d{12,15}|62\d{14,17}"
 )
 _OTHER_NUMBER = regex(
     r"(?:order|pedido|tracking|seguimiento|invoice|factura|reference|referencia|ref|ticket|serial|serie|imei|id|isbn|iban|shipment|envío|envio)"
@@ -195,7 +229,12 @@ _OTHER_NUMBER = regex(
 def _is_random(text: str) -> bool:
     """Return True if a text switches between digits, capitals and small letters as often as random text does."""
     classes = ["d" if letter.isdigit() else "u" if letter.isupper() else "l" if letter.islower() else "s" for letter in text]
-    return {"d", "u", "l"} <= set(classes) and sum(one != other for one, other in pairwise(classes)) >= _MIN_CHANGES
+    return {"d", "u", "l"} <= set(classes) and sum(one != other for one, other in pairwise(classes)) >= _MIN_SHARE * len(text)
+
+
+def _is_mixed_case(text: str) -> bool:
+    """Return True if a text switches between capitals and small letters far more often than words do."""
+    return sum(one.isupper() != other.isupper() for one, other in pairwise(text)) >= _MIN_SHARE / 2 * len(text)
 
 
 def _is_card(match: re.Match[str]) -> bool:
