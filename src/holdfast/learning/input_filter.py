@@ -31,6 +31,13 @@ _TOOL_TAGS = regex(
     r"(?:\s[^<>\n]{0,200})?>.*?(?:</\1\s{0,3}>|\Z)",
     re.DOTALL | re.IGNORECASE,
 )
+_TEXT_TAG = regex(
+    r"<(?P<slash>/?)(?P<name>article|e-?mail|message|page|content|context|source|text|quote|blockquote|body|html|div|section|transcript|file"
+    r"|attachment|results?|data|snippet|letter|chat|conversation|post|comment|news|pdf|website|clipboard|selection|pasted[_-]?text"
+    r"|untrusted(?:[_-]\w{1,20})?|external(?:[_-]\w{1,20})?)(?:\s[^<>\n]{0,200})?\s{0,3}>",
+    re.IGNORECASE,
+)
+"""Matches a tag that people and programs put around other people's text, such as ``<article>``."""
 _QUOTE_MARKS = regex(r"\s{0,3}>(?=\s|>|\w|[\"“¿¡*_-])")
 _HEADER = regex(
     r"[>\s*#_]{0,8}(?:\[(?:long[- ]term memory|relevant memories)\]|\[?(?:tool|function) (?:output|result|response)s?(?: \([^()\n]{0,60}\))?(?:\]|:)"
@@ -78,9 +85,27 @@ def without_injected_text(text: str) -> str:
     """
     left = _without_memory_tags(text) if "<" in text or "&" in text else text
     left = _CODE.sub("\n", left) if "```" in left or "~~~" in left else left
-    left = _TOOL_TAGS.sub("\n", left) if "<" in left else left
+    left = _without_text_tags(_TOOL_TAGS.sub("\n", left)) if "<" in left else left
     left = "\n".join(_own_lines(left.split("\n")))
     return text if left == text else _GAP.sub("\n\n", left).strip()
+
+
+def _without_text_tags(text: str) -> str:
+    """Remove the texts between two tags such as ``<article>`` and ``</article>``. A tag without its counterpart is kept."""
+    pieces: list[str] = []
+    done = 0
+    opened: dict[str, int] = {}
+    for tag in _TEXT_TAG.finditer(text):
+        name = tag["name"].casefold()
+        if not tag["slash"]:
+            opened.setdefault(name, tag.start())
+        elif name in opened:
+            start = opened[name]
+            opened = {other: at for other, at in opened.items() if at < start}
+            if start >= done:
+                pieces += text[done:start], "\n"
+                done = tag.end()
+    return "".join([*pieces, text[done:]]) if pieces else text
 
 
 @dataclass(frozen=True, slots=True)

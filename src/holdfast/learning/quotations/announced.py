@@ -1,6 +1,7 @@
 """Find texts that the user announces in a message, such as "summarize this thread" or "my landlord wrote me: ..."."""
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterator
 
 from holdfast.runtime.regex import regex
@@ -13,10 +14,10 @@ _NOUN = (
     r"|correos?|cartas?|mensajes?|textos?|notas?|publicaci[oó]n|rese[nñ]as?|redacci[oó]n|borrador(?:es)?|p[aá]rrafos?|art[ií]culos?|cuentos?|poemas?|informes?|discurso"
     r"|anuncios?|respuestas?|comentarios?|audios?|biograf[ií]a|curr[ií]culum|solicitud|canci[oó]n(?:es)?|letra|hilos?|conversaci[oó]n|charla|transcripci[oó]n|grabaci[oó]n"
     r"|subt[ií]tulos|registros?|salida|configuraci[oó]n|tablas?|pasajes?|p[aá]ginas?|contratos?|facturas?|avisos?|actas?|entrevistas?|citas?|postal(?:es)?"
-    r"|perfil(?:es)?|testimonios?|c[oó]digo|funci[oó]n)"
+    r"|perfil(?:es)?|testimonios?|c[oó]digo|funci[oó]n|clauses?|cl[aá]usulas?)"
 )
 _TASK = (
-    r"(?:re-?write|re-?word|re-?phrase|paraphrase|proof-?read|summari[sz]e|translate|shorten|polish|edit|fix|correct|review|analy[sz]e|format|clean(?: up)?|transcribe"
+    r"(?:explain|simplify|explic[aá]|simplific[aá]|re-?write|re-?word|re-?phrase|paraphrase|proof-?read|summari[sz]e|translate|shorten|polish|edit|fix|correct|review|analy[sz]e|format|clean(?: up)?|transcribe"
     r"|interpret|classify|transcribed|critique|improve|grade|rate|evaluate|debug|refactor|continue|finish|fact[ -]?check|(?:reply|respond|answer) to|reescrib[eí]|reformul[aá]|corr[ei]g[eí]|resum[eií]|traduc[eií]|traducir|resumir|acort[aá]|revis[aá]|analiz[aá]"
     r"|formate[aá]|arregl[aá]|transcrib[eí]|transcrib[ií]|desgrab[eé]|interpret[aá]|respond[eé] a|contest[aá] a|segu[ií]|sigue|continu[aá]"
     r"|mejor[aá]|critic[aá]|calific[aá]|evalu[aá]|verific[aá])"
@@ -97,8 +98,17 @@ _IN_LINE = regex(
     r"(?=[\"“«'‘]?(?:(?:i|i[’']\w+|im|my|we|our|darling|dear|hi|hello|hey|yo|mi|mis|me|nos|estoy|soy|tengo|vivo|hola|cari[nñ]o|querid[oa])\b))",
     re.IGNORECASE,
 )
-_MARKED = regex(r"[\"“«](?P<said>[^\"“”«»\n]{12,3000})[\"”»]")
+_TO_KEEP = regex(
+    r"\s{0,4}(?:please |por favor,? )?(?:remember|keep in mind|note|save|store|memorize|recuerd[ae]|recordá|guard[aáe]|anot[aáe]|apunt[aáe]|memoriz[aá]|ten(?:é)? en cuenta)\b",
+    re.IGNORECASE,
+)
+"""Matches a wish to remember the text below it, such as "remember the following:". That text is the user's own."""
+_MARKED = regex(r"[\"“«„](?P<said>[^\"“”«»„\n]{12,3000})[\"”»“]")
 """Matches a text in quotation marks."""
+_OPENING = regex(r"(?<!\w)['‘](?=\w)")
+_ENDING = regex(r"(?<=\S)['’](?!\w)")
+_QUOTED_LENGTHS = (12, 3000)
+"""Minimum and maximum length of a text in single quotation marks, in characters. Shorter ones are names and apostrophes."""
 _SOURCE = regex(
     r"\b(?:wrote|sent|texted|e-?mailed|messaged|left|answered|replied|says|said|posted|escribi[oó]|mand[oó]|envi[oó]|dej[oó]|respondi[oó]|contest[oó]|puso|dice|dijo"
     r"|e-?mails?|mails?|letters?|messages?|voicemails?|notices?|notes?|texts?|dms?|posts?|correos?|cartas?|mensajes?|notas?|avisos?|audios?|lleg[oó])\b[^\"“«\n]{0,60}$",
@@ -138,15 +148,30 @@ def without_told(line: str) -> str:
 
 def _without_marked(line: str) -> str:
     """Replace another person's words in quotation marks with "...", as in: the mail says "I live in Utrera"."""
-    if '"' not in line and "“" not in line and "«" not in line:  # a hundred times as fast as the pattern on a long text
+    if not any(mark in line for mark in "\"“«„'‘"):  # a hundred times as fast as the pattern on a long text
         return line
     kept, place = [], 0
-    for found in _MARKED.finditer(line):
-        before = line[max(found.start() - _MAX_ANNOUNCEMENT, place) : found.start()]
-        if _SOURCE.search(before) and not _OWN_SOURCE.search(before) and _SPEAKS.search(found["said"]):
-            kept.append(f'{line[place : found.start()]}"..."')
-            place = found.end()
+    for start, end in sorted([*(found.span() for found in _MARKED.finditer(line)), *_single_quoted(line)]):
+        before = line[max(start - _MAX_ANNOUNCEMENT, place) : start]
+        is_new = start >= place
+        if is_new and _SOURCE.search(before) and not _OWN_SOURCE.search(before) and _SPEAKS.search(line, start + 1, end - 1):
+            kept.append(f'{line[place:start]}"..."')
+            place = end
     return "".join([*kept, line[place:]])
+
+
+def _single_quoted(line: str) -> Iterator[tuple[int, int]]:
+    """Yield the start and end of texts in single quotation marks. An apostrophe inside a word ends no text."""
+    endings = [found.start() for found in _ENDING.finditer(line)]
+    shortest, longest = _QUOTED_LENGTHS
+    done = 0
+    for found in _OPENING.finditer(line):
+        at = bisect_left(endings, max(done, found.end() + shortest))
+        if at == len(endings):
+            return
+        if found.start() >= done and endings[at] - found.end() <= longest:
+            done = endings[at] + 1
+            yield found.start(), done
 
 
 def announced_texts(lines: list[str]) -> Iterator[tuple[int, int]]:
@@ -172,7 +197,7 @@ def announced_texts(lines: list[str]) -> Iterator[tuple[int, int]]:
 
 def _announces(line: str) -> bool:
     """Return True if a line announces a text below it."""
-    if len(line) > _MAX_ANNOUNCEMENT:
+    if len(line) > _MAX_ANNOUNCEMENT or _TO_KEEP.match(line):
         return False
     points = bool(_POINTER.search(line))
     if _ANNOUNCED.search(line) or _ONLY_TASK.match(line) or _TOLD.match(line) or (points and _TASK_ON_THIS.search(line)):

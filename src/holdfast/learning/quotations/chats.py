@@ -23,10 +23,14 @@ _HEADER = regex(
 _AGE = r"(?:\d{1,3} ?(?:s|m|h|d|w|min|hrs?|(?:minute|hour|day|week|month|year)s?) ago|hace \d{1,3} (?:min|h|hora|día|semana|mes|año)\w{0,3})"
 _POST = regex(
     rf"\s{{0,4}}(?:(?:{_NAME} )?@\w{{2,30}}\s?(?:[·•|—-]\s?[\w ,.:]{{2,30}}|{_AGE}.{{0,40}})|(?:posted by |publicado por )?u/\w{{2,30}}\b.{{0,60}}"
-    rf"|\S{{2,30}} {_AGE} ?[|·•].{{0,60}}|\d(?:[.,]\d)? (?:out of|de) 5 (?:stars|estrellas).{{0,80}})$",
+    rf"|\S{{2,30}} {_AGE} ?[|·•].{{0,60}}|\d(?:[.,]\d)? (?:out of|de) 5 (?:stars|estrellas).{{0,80}}"
+    r"|(?:reviewed|rese[nñ]ado|calificado|revisado) (?:in|en) .{2,60} (?:on|el) .{0,12}\d.{0,30}"
+    rf"|{_NAME} (?:added a comment|commented|ha comentado|coment[oó]|añadió un comentario)\b.{{0,40}}\d.{{0,30}})$",
     re.IGNORECASE,
 )
 """Matches the line above a post or a review: "@handle · Mar 3", "Posted by u/someone 3 hours ago", "5.0 out of 5 stars"."""
+_HANDLE = regex(r"\s{0,4}@\w{2,30}\s*$")
+_AGE_ALONE = regex(rf"\s{{0,4}}{_AGE}.{{0,20}}$", re.IGNORECASE)
 _TIME_ALONE = regex(rf"\s{{0,4}}(?:[^\W\d]{{2,9}}\.?,? )?{_CLOCK}\s*$", re.IGNORECASE)
 _SPEAKER = regex(rf"\s{{0,4}}({_NAME})\s?:\s+\S", re.IGNORECASE)
 _SELF = frozenset(("me", "i", "you", "yo", "tú", "tu", "vos"))
@@ -55,7 +59,7 @@ def _headed(lines: list[str]) -> Iterator[tuple[int, int]]:
     needs one.
     """
     found = [at for at, line in enumerate(lines[:-1]) if lines[at + 1].strip() and _is_header(line, lines[at + 1])]
-    post = next((at for at, line in enumerate(lines[:-1]) if _POST.match(line)), None)
+    post = next((at for at, line in enumerate(lines[:-1]) if _POST.match(line) or _is_comment(line, lines[at + 1])), None)
     if post is not None:
         yield post, len(lines)
     times = [
@@ -65,6 +69,11 @@ def _headed(lines: list[str]) -> Iterator[tuple[int, int]]:
         yield times[0] - 1, len(lines)
     if len(found) > 1:
         yield found[0], next((at for at in range(found[-1] + 1, len(lines)) if not lines[at].strip()), len(lines))
+
+
+def _is_comment(line: str, below: str) -> bool:
+    """Return True if two lines are the name and the age of a comment on a web page, such as "@someone" and "3 days ago"."""
+    return bool(_HANDLE.match(line)) and bool(_AGE_ALONE.match(below))
 
 
 def _is_header(line: str, below: str) -> bool:

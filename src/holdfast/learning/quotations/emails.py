@@ -17,13 +17,19 @@ _MAIL_HEADER = regex(rf"{_MARK}(?:{_ABOUT}|{_TECHNICAL})\b", re.IGNORECASE)
 _SENDER = regex(rf"{_MARK}(?:from|de|von|da|{_TECHNICAL})[*\"]{{0,2}}\s?:", re.IGNORECASE)
 _SUBJECT = regex(rf"{_MARK}(?:subject|asunto|objet|betreff|oggetto|assunto)[*\"]{{0,2}}\s?:\s?\S", re.IGNORECASE)
 _FORWARDED = regex(
-    r"\s{0,4}(?:-{2,}\s{0,3}(?:original message|forwarded message|mensaje original|mensaje reenviado|begin forwarded message)\b.*"
+    r"\s{0,4}(?:-{2,}\s{0,3}(?:original message|forwarded message|mensaje original|mensaje reenviado|begin forwarded message|forwarded by|reenviado por)\b.*"
     r"|begin forwarded message:|inicio del mensaje reenviado:"
     r"|on .{4,160} wrote:|el .{4,160} escribió:|am .{4,160} schrieb.{0,80}:|le .{4,160} a écrit ?:|em .{4,160} escreveu:|il .{4,160} ha scritto:)\s*$",
     re.IGNORECASE,
 )
 _ADDRESS = regex(r"\s{0,4}[^<>\n]{0,60}<[\w.+-]{1,64}@[\w-]{1,64}(?:\.[\w-]{1,30}){1,4}>.{0,60}$")
 """Matches a line such as "Rosa Lima <rosa@example.org>", with which e-mail programs begin a message."""
+_SHOWN_TIME = regex(
+    r"\s{0,4}.{0,40}\d{1,2}:\d{2}.{0,12}\((?:\d{1,3} (?:minute|hour|day|week|month|year)s? ago|hace \d{1,3} \w{1,8})\)\s*$",
+    re.IGNORECASE,
+)
+"""Matches the time above an open e-mail in a web page: "3:12 PM (2 hours ago)"."""
+_SHOWN_TO = regex(r"\s{0,4}(?:to|para|a) \S.{0,80}$", re.IGNORECASE)
 _MAX_HEADERS = 12
 
 
@@ -33,7 +39,11 @@ def emails(lines: list[str]) -> Iterator[tuple[int, int]]:
     The range extends to the end of the message, because nothing shows where the user's own text begins again.
     """
     for at, line in enumerate(lines):
-        if _is_introduced(line, lines[at + 1 : at + 2]) or _is_sent(at, lines) or _is_headed(lines[at : at + _MAX_HEADERS + 1]):
+        shown = lines[at + 1 : at + 3]
+        if _is_introduced(line, shown[:1]) or _is_sent(at, lines) or _is_headed(lines[at : at + _MAX_HEADERS + 1]):
+            yield at, len(lines)
+            return
+        if len(shown) == 2 and _SHOWN_TIME.match(shown[0]) and _SHOWN_TO.match(shown[1]):  # below the sender's name
             yield at, len(lines)
             return
 

@@ -22,16 +22,23 @@ _LOG_LINE = regex(
 _CODE_LINE = regex(
     r"\s{0,40}(?:def \w+\(.*\)?.*:\s*$|class \w+.*[:{]\s*$|(?:import|from) [\w.]+(?: import .+)?;?\s*$|(?:const|let|var) \w+ ?=|function \w*\(.*"
     r"|public |private |#include\b|return\b.*;?\s*$|\}?\s?else ?\{?\s*$|(?:if|for|while) ?\(.*\)\s?\{\s*$|[\]}){(;]{1,4},?;?\s*$"
-    r"|SELECT .+ FROM\b.*|(?:INSERT INTO|UPDATE|DELETE FROM|CREATE TABLE|ALTER TABLE|DROP TABLE|GRANT) .+;\s*$"
+    r"|SELECT .+ FROM\b.*"
     r"|[\w.]+\(.*\);\s*$|[\w.\[\]]+ [+*-]?= .+;\s*$|</?\w[^>]*>.*</?\w+>\s*$|\"[\w-]+\" ?: .+,?\s*$|[\w-]+: .+;\s*$)"
 )
 _MARKED_LINE = regex(
     r"[ ]{0,40}(?:[●○▶✓✗✔✘★☆] ?\S|\\\w+[\[{]|[A-Z][A-Z-]{1,24}[:;]\S|[\w ]{1,30}:\s{2,}\S|</?[a-zA-Z][\w-]*[^<>\n]{0,300}>|[\w.-]+=\S|(?:[\w:<>*&]{1,30} ){0,3}[\w.\[\]]+ ?:?= ?(?:['\"\[{(\d&]|[\w:.]+\()"
     r"|(?:echo|export|sudo|cd|exit|apt|apt-get|pip|npm|yarn|git|docker|kubectl|curl|chmod|mkdir|RUN|ENV|FROM|COPY|CMD|EXPOSE|WORKDIR|ENTRYPOINT) [\w\"'$./:-]|\.\. \w+::|\t\S"
     r"|[\w.:!]+\(.{0,300}\)[;,]?\s*$|#\d+ |Stack trace:|(?:FAILED|PASSED|PASS|FAIL|not ok) |\d+ (?:failed|passed|errors?|warnings?)\b|[.#@]?[\w-]+ \{\s*$|[})\]];?\s*$"
-    r"|from \S+\.\w{1,5}:\d|\S.{0,200}(?:\.\w{1,5}:\d+\b|[A-Z]\w*(?:Error|Exception):|(?:/[\w.-]+){3})| {4,40}[\w-]+: \S)"
+    r"|from \S+\.\w{1,5}:\d|\S.{0,200}(?:\.\w{1,5}:\d+\b|[A-Z]\w*(?:Error|Exception):)| {4,40}[\w-]+: \S"
+    r"|(?:INSERT INTO|UPDATE|DELETE FROM|CREATE TABLE|ALTER TABLE|DROP TABLE|GRANT) .+;\s*$"
+    r"|(?!(?:I|My|We|Our|Mi|Mis|Yo|Tengo|i|my|we|our|mi|mis|yo|tengo)\b)\S.{0,200}(?:/[\w.-]+){3})"
 )
-"""Matches a line that contains a sign of code, markup, terminal output or a path."""
+"""Matches a line that contains a sign of code, markup or terminal output, or a path outside a sentence in the first person."""
+_DATED_LOG_LINE = regex(
+    rf"\s{{0,8}}\[?\d{{4}}[-/.]\d{{2}}[-/.]\d{{2}}[T ]{_SECONDS}\S*\s{{1,4}}\S{{0,40}}\s{{0,4}}\[?(?:TRACE|DEBUG|INFO|NOTICE|WARN|ERROR|FATAL|CRITICAL|SEVERE)"
+)
+"""Matches a line that nobody writes by hand, so that one such line is enough: date, time to the second, and log level."""
+_COMMENT = regex(r"\s{0,40}(?:#|//|--|/\*|\*) ?\S")
 _DATA_LINE = regex(
     r"\s{0,40}(?:\{.*[:=].*\},?\s*$|\[.*\{.*\}.*\]\s*$|\|.*\|\s*$|[^,;\t\n]{1,80}(?:(?:,[^\s,][^,\n]{0,80}){2,60}|(?:;[^\s;][^;\n]{0,80}){2,60})\s*$|[^\t\n]{1,80}(?:\t[^\t\n]{0,80}){1,60}$)"
 )
@@ -71,8 +78,8 @@ def machine_text(lines: list[str]) -> Iterator[tuple[int, int]]:
 def _runs(lines: list[str]) -> Iterator[tuple[int, int]]:
     """Yield the line ranges of machine text. A range includes the ordinary lines between its lines of machine text.
 
-    The weights of the lines in a range (see :func:`_weight`) must add up to at least ``_MIN_WEIGHT``. A single blank
-    line does not end a range if machine text follows. If a range ends with a log line, the rest of the paragraph
+    The weights of the lines in a range (see :func:`_weight`) must add up to at least ``_MIN_WEIGHT``. Comments directly
+    above code belong to it. A single blank line does not end a range if machine text follows. If a range ends with a log line, the rest of the paragraph
     belongs to the range.
     """
     found = [(at, weight) for at, line in enumerate(lines) if (weight := _weight(line[:_MAX_LINE]))]
@@ -81,19 +88,23 @@ def _runs(lines: list[str]) -> Iterator[tuple[int, int]]:
         while found and not _apart(lines, run[-1][0], found[0][0]):
             run.append(found.pop(0))
         if sum(weight for _, weight in run) >= _MIN_WEIGHT:
-            last = run[-1][0]
+            first, last = run[0][0], run[-1][0]
+            while first and _COMMENT.match(lines[first - 1]):
+                first -= 1
             blank = next((at for at in range(last, len(lines)) if not lines[at].strip()), len(lines))
-            yield run[0][0], blank if _LOG_LINE.match(lines[last]) else last + 1
+            yield first, blank if _LOG_LINE.match(lines[last]) else last + 1
 
 
 def _weight(line: str) -> int:
-    """Return how clearly a line is machine text: 0, 2 or 3.
+    """Return how clearly a line is machine text: 0, 2, 3 or ``_MIN_WEIGHT``.
 
-    The weight is 3 for a log line, for a line of data, and for a line with a clear sign, such as markup or a path. It
+    The weight is ``_MIN_WEIGHT`` for a log line with a date, a time and a level. It is 3 for a log line, for a line of data, and for a line with a clear sign, such as markup or a path. It
     is 2 for other lines of code. It is 0 for ordinary text.
     """
     if not _MARK.search(line):
         return 2 if _CODE_WORD.match(line) else 0
+    if _DATED_LOG_LINE.match(line):
+        return _MIN_WEIGHT
     if _LOG_LINE.match(line) or _DATA_LINE.match(line) or _MARKED_LINE.match(line):
         return 3
     return 2 if _CODE_LINE.match(line) else 0
