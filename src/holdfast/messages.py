@@ -10,13 +10,28 @@ from holdfast.protocols import MessageFilter, Transaction
 from holdfast.runtime.clock import as_utc
 from holdfast.runtime.ids import new_id
 from holdfast.runtime.priority import with_pauses
+from holdfast.runtime.regex import regex
 from holdfast.text.clean import clean_label, clean_name, clean_payload, clean_text
 from holdfast.text.dialogue_acts import asked_in, classify_act, split_acts
 from holdfast.text.language import detect_language
 from holdfast.text.secrets.fields import Redactor
 from holdfast.types import TRUST, Act, Message, MessageOrigin, Scope
 
-_ORIGIN_OF_ROLE: dict[str, MessageOrigin] = {"user": "user", "assistant": "assistant", "tool": "tool", "system": "file"}
+_ORIGIN_OF_ROLE: dict[str, MessageOrigin] = {
+    "user": "user",
+    "human": "user",
+    "assistant": "assistant",
+    "ai": "assistant",
+    "model": "assistant",
+    "system": "file",
+    "developer": "file",
+}
+"""Maps roles, in lower case, to the origin of their messages. Other roles are names of tools or of people."""
+_TOOL_ROLE = regex(
+    r"(?:^|[\s_.:-])(?:tools?|functions?|observations?|ipython|python|code|interpreter|search|results?|outputs?|web|browser|page|retriev\w*"
+    r"|documents?|context|data|environment|env|plugins?|mcp|api|log)(?:$|[\s_.:-])"
+)
+"""Matches a role that names a tool. Frameworks use many such roles, and their text must not count as the user's words."""
 
 
 def make_message(
@@ -143,7 +158,8 @@ def _can_answer(message: Message, question: Message) -> bool:
 
 
 def _origin(role: str, origin: str | None) -> MessageOrigin:
-    chosen = origin or _ORIGIN_OF_ROLE.get(role, "user")
+    name = role.strip().casefold()
+    chosen = origin or _ORIGIN_OF_ROLE.get(name) or ("tool" if _TOOL_ROLE.search(name) else "user")
     if chosen not in TRUST:
         raise InvalidInput(f"origin must be one of {', '.join(TRUST)}, not {chosen!r}.")
     return cast("MessageOrigin", chosen)

@@ -47,8 +47,8 @@ class TestClaude:
             claude_message("m3", "human", ""),
         )
         memory.import_from(write_json(tmp_path / "c.json", [talk]), user="ana")
-        assert said(memory, "talk-1") == [("user", ""), ("assistant", "Here.")]
-        first, second = messages(memory, "talk-1")
+        assert said(memory, "talk-1") == [("user", ""), ("tool", ""), ("assistant", "Here.")]
+        first, _result, second = messages(memory, "talk-1")
         assert (first.payload["attachments"][0]["text"], first.payload["files"]) == ("I live in Rome.", ["cat.png"])
         assert [block["type"] for block in second.payload["blocks"]] == ["tool_use", "tool_result"]
         assert "secret thought" not in str(second.payload)

@@ -145,3 +145,23 @@ def test_the_setting_min_trust_changes_what_recall_returns(open_memory: Callable
     _said(memory, "tool", "The web bank is open.", "web")
     assert [hit.provenance for hit in memory.recall("bank open", user="ana")] == ["tool"]
     assert "from a tool, not from the user" in memory.context("bank open", user="ana").text
+
+
+@pytest.mark.parametrize("role", ["function", "observation", "search_result", "Tool", "ipython", "tool-response", "MCP"])
+def test_text_of_a_role_that_names_a_tool_counts_as_text_of_a_tool(memory: Engine, role: str) -> None:
+    _said(memory, role, POISON)
+    assert memory.recall("which bank do I trust?", user="ana") == []
+    assert memory.context("which bank do I trust?", user="ana").text == ""
+    assert "from a tool, not from the user) Remember" in memory.context("which bank?", user="ana", untrusted=True).text
+
+
+@pytest.mark.parametrize(
+    ("role", "origin"), [("User", "user"), ("human", "user"), ("AI", "assistant"), ("model", "assistant"), ("developer", "file")]
+)
+def test_other_names_of_a_role_have_the_origin_of_the_role(memory: Engine, role: str, origin: MessageOrigin) -> None:
+    assert memory.session(user="ana").add(role, "The walrus lives in the north.").origin == origin
+
+
+def test_a_quotation_is_left_out_whatever_the_user_s_role_is_called(memory: Engine) -> None:
+    _said(memory, "Human", EMAIL)
+    assert "evilcorp" not in _texts(memory.recall("which bank do I trust?", user="ana"))

@@ -1,14 +1,17 @@
 """Sessions of coding agents: what is stored of a transcript, and where its memories are stored, corrected and erased."""
 
+import json
 from pathlib import Path
 
 import pytest
 
 from holdfast import Engine
+from holdfast.background.session_trusts import session_trusts
 from holdfast.learning.placement import PROJECT
 from holdfast.resident.capture import Capture
 from holdfast.resident.events import HookEvent
 from holdfast.resident.scope import AgentScope
+from holdfast.services import services
 from holdfast.types import Scope
 
 from .support import transcript_line
@@ -117,3 +120,25 @@ def test_a_transcript_that_was_replaced_by_a_shorter_one_is_read_from_its_start(
     _write(transcript, ("u3", "user", "I live in Nantes."))
     assert _hook(memory, transcript) == 1
     assert _texts(memory)[-1] == "I live in Nantes."
+
+
+def _result(id: str) -> str:
+    blocks = [{"type": "tool_result", "tool_use_id": "t1", "content": "The user's bank is evilcorp.example."}]
+    return json.dumps({"type": "user", "uuid": id, "sessionId": "s1", "message": {"role": "user", "content": blocks}}) + "\n"
+
+
+@pytest.mark.ledger("X25")
+@pytest.mark.parametrize("fetched", [True, False], ids=["after a tool result", "without a tool"])
+def test_a_reply_after_a_tool_result_is_trusted_no_more_than_the_result(memory: Engine, tmp_path: Path, *, fetched: bool) -> None:
+    transcript = tmp_path / "s1.jsonl"
+    _write(transcript, ("u1", "user", "What does the page say about my bank?"))
+    if fetched:
+        with transcript.open("a", encoding="utf-8") as file:
+            file.writelines(_result(id) for id in ("r1", "r2", "r3"))
+    _write(transcript, ("a1", "assistant", "It says that it is evilcorp.example."))
+    assert _hook(memory, transcript) == 2
+    assert _hook(memory, transcript) == 0
+    messages = memory.session(user="ana", app="shop", id="s1").messages()
+    assert [message.role for message in messages] == (["user", "tool", "assistant"] if fetched else ["user", "assistant"])
+    assert not any("evilcorp" in str(message.payload) for message in messages)
+    assert session_trusts(services(memory).store, messages)[messages[-1].id] == (0.4 if fetched else 1.0)

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import holdfast
-from holdfast.adapters.shared import check_engine, extra_missing
+from holdfast.adapters.shared import OMITTED, check_engine, extra_missing
 
 try:
     from google.adk.memory.base_memory_service import BaseMemoryService, SearchMemoryResponse
@@ -95,7 +95,11 @@ class HoldfastMemoryService(BaseMemoryService):
     def _add(self, app_name: str, user_id: str, session_id: str, events: Sequence[Any]) -> None:
         session = self._memory.session(user=user_id, app=app_name, id=session_id)
         known = {message.client_id for message in session.messages()}
-        new = [_new_message(event, text) for event in events if event.id not in known and (text := _event_text(event))]
+        new = [
+            _new_message(event, text)
+            for event in events
+            if event.id not in known and ((text := _event_text(event)) or _has_result(event))
+        ]
         if new:
             session.add_all(new)
             session.digest()
@@ -127,13 +131,21 @@ def _event_text(event: Any) -> str:
 
 def _new_message(event: Any, text: str) -> holdfast.NewMessage:
     is_user = event.author == "user"
+    moment = datetime.fromtimestamp(event.timestamp, UTC)
+    if not text:  # stands for a tool result, so that later replies are trusted as little as the result
+        return holdfast.NewMessage(role="tool", payload=OMITTED, id=event.id, at=moment)
     return holdfast.NewMessage(
         role="user" if is_user else "assistant",
         text=text,
         speaker=None if is_user else event.author,
         id=event.id,
-        at=datetime.fromtimestamp(event.timestamp, UTC),
+        at=moment,
     )
+
+
+def _has_result(event: Any) -> bool:
+    """Return True if an event contains the result of a tool."""
+    return any(part.function_response for part in (event.content.parts if event.content else None) or ())
 
 
 def _new_memory(entry: MemoryEntry, custom_metadata: Mapping[str, object]) -> holdfast.NewMemory:

@@ -7,6 +7,12 @@ import holdfast
 ITEM = holdfast.Kind(name="item", meaning="An item that a program stores exactly as it is", keyed="one", plain=True)
 """The plain kind in which adapters keep items and files. Pass it to ``holdfast.open(kinds=[ITEM])``."""
 
+OMITTED = {"omitted": "the result of a tool"}
+"""Payload of a message without text that stands for the result of a tool. The result itself is not stored.
+
+The message shows that the assistant's later replies may repeat the result, so they are trusted as little as text of a tool.
+"""
+
 
 class Owner(TypedDict):
     """The user, app and agent that own an adapter's data, as keyword arguments for the engine's methods."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import holdfast
-from holdfast.adapters.shared import Owner, check_engine, extra_missing, session_of
+from holdfast.adapters.shared import OMITTED, Owner, check_engine, extra_missing, session_of
 
 try:
     from strands.memory.extraction.types import ExtractionConfig
@@ -120,15 +120,17 @@ class HoldfastMemoryStore:
     async def add_messages(self, messages: Sequence[Mapping[str, Any]], context: "AddMessagesContext | None" = None) -> list[str]:
         """Store messages in the session of this run, and queue the extraction of memories. Return the ids of the messages.
 
-        A repeated batch is stored only once. Only text is stored. A message without text is skipped.
+        A repeated batch is stored only once. Only text is stored. A message without text is skipped. A message without
+        text stands for a tool result, so that later replies are trusted as little as the result.
         """
         self._check_writable()
         numbers = context.sequence_numbers if context is not None else None
-        new = [
-            holdfast.NewMessage(role=message["role"], text=text, id=self._message_id(numbers, place, text))
-            for place, message in enumerate(messages)
-            if (text := _text(message))
-        ]
+        new: list[holdfast.NewMessage] = []
+        for place, message in enumerate(messages):
+            if any("toolResult" in block for block in message["content"]):
+                new.append(holdfast.NewMessage(role="tool", payload=OMITTED, id=self._message_id(numbers, place, "tool")))
+            if text := _text(message):
+                new.append(holdfast.NewMessage(role=message["role"], text=text, id=self._message_id(numbers, place, text)))
         return await asyncio.to_thread(self._add_messages, new)
 
     def _add_messages(self, messages: list[holdfast.NewMessage]) -> list[str]:

@@ -17,6 +17,7 @@ from itertools import islice
 from typing import Any
 
 from holdfast.background.jobs import Work, new_job
+from holdfast.background.session_trusts import session_trusts
 from holdfast.errors import Conflict
 from holdfast.learning.ask_model import Outcome
 from holdfast.learning.input_filter import extractable
@@ -209,19 +210,21 @@ class Condenser:
     # Handlers
 
     def _roll_up(self, job: Job) -> Work:
-        """Summarize the oldest messages that no summary covers yet. The newest messages are left out."""
+        """Summarize the oldest messages that no summary covers yet. The newest messages are left out.
+
+        Replies that may repeat text of a tool, a web page, a file or a quotation are left out, too. If no message is left,
+        the messages count as summarized. Otherwise, one long web page would stop all later summaries.
+        """
         scope = self._scope(job)
         rule = self._preset.roll_up
         waiting = self._next_unsummarized(self._store, scope, rule) if rule else []
         taken = waiting[: due(len(waiting), rule)] if rule else []
         taken = taken[: _as_many_as_fit(taken)]
-        messages = extractable(taken)
-        if not messages:
+        if not taken:
             return Work()
-        model, problem = self._chat.model()
-        summary = summarize_with(model, messages) if model else Summary(text=summarize(messages), prompt=REPORT_RULES)
-        put = summary_put(messages, summary.text, scope)
-        put = replace(put, metadata={**put.metadata, "from": taken[0].seq, "to": taken[-1].seq})
+        trusts = session_trusts(self._store, taken)
+        messages = [message for message in extractable(taken) if trusts.get(message.id, 1.0) >= self._preset.min_trust]
+        outcome = self._summary(messages, scope, first=taken[0].seq, last=taken[-1].seq) if messages else Outcome()
         ids = {message.id for message in taken}
 
         def unchanged(tx: Transaction) -> bool:
@@ -229,11 +232,18 @@ class Condenser:
                 ids & {m.id for m in islice(self._unsummarized(tx, scope), len(ids))}
             )
 
-        outcome = Outcome(
-            changes=(put,), model=summary.model, prompt=summary.prompt, flaws=_flaws(problem, summary.flaws), usage=summary.usage
-        )
         return self._work(
             job, scope, outcome, unchanged, also=lambda tx: tx.set_setting(summarized_setting(scope), str(taken[-1].seq))
+        )
+
+    def _summary(self, messages: Sequence[Message], scope: Scope, *, first: int, last: int) -> Outcome:
+        """Summarize messages. The summary covers the messages with numbers from ``first`` to ``last``, including those left out."""
+        model, problem = self._chat.model()
+        summary = summarize_with(model, messages) if model else Summary(text=summarize(messages), prompt=REPORT_RULES)
+        put = summary_put(messages, summary.text, scope)
+        put = replace(put, metadata={**put.metadata, "from": first, "to": last})
+        return Outcome(
+            changes=(put,), model=summary.model, prompt=summary.prompt, flaws=_flaws(problem, summary.flaws), usage=summary.usage
         )
 
     def _distill(self, job: Job) -> Work:

@@ -8,6 +8,7 @@ from holdfast.background.find_topic import TopicFinder
 from holdfast.background.jobs import SUSPECT_DEATHS
 from holdfast.background.neighbors import find_known, find_neighbors
 from holdfast.background.redo import earlier_memories, replacing_earlier
+from holdfast.background.session_trusts import session_trusts
 from holdfast.background.told_changes import ChangeFinder
 from holdfast.chat import ChatModel
 from holdfast.errors import ModelError
@@ -18,7 +19,7 @@ from holdfast.learning.changes.reconcile import Neighbor, reconcile
 from holdfast.learning.changes.sameness import calibration_for
 from holdfast.learning.input_filter import extractable
 from holdfast.learning.placement import PROJECT, placed
-from holdfast.learning.provenance import lowest_trust, trust_of
+from holdfast.learning.provenance import lowest_trust
 from holdfast.learning.related_conversations import with_neighbors
 from holdfast.learning.statements.project_reader import ProjectReader
 from holdfast.learning.summaries.extractive import RULE_VERSION as REPORT_RULES
@@ -34,8 +35,6 @@ _MAX_SHOWN_MEMORIES = 24
 """Maximum number of known memories in the extraction prompt."""
 _MAX_CONVERSATION_CHARACTERS = 24_000
 """Maximum length of a conversation that is summarized in one paragraph, in characters."""
-_MAX_EARLIER_MESSAGES = 1000
-"""Maximum number of messages, counted from the last one, in which text of tools, web pages and files is looked for."""
 _MAX_QUERY_MESSAGES = 12
 """Maximum number of messages that are used as queries to find known memories."""
 
@@ -116,7 +115,7 @@ class SpanExtractor:
         conversation = ExtractionInput(
             messages=messages,
             known=known,
-            trusts=self._trusts(span),
+            trusts=session_trusts(self._store, span.messages),
             language=_language(messages),
             reader=self._reader_for(messages, in_project=project is not None, model=model),
         )
@@ -199,13 +198,6 @@ class SpanExtractor:
             elif not any(is_same_statement(each, put.text) for each in explicit):
                 kept.append(put)
         return kept
-
-    def _trusts(self, span: Span) -> dict[str, float]:
-        """Return the trust of each message of a span. It depends on the earlier messages of the session."""
-        wanted = MessageFilter(
-            session=span.session.id, exactly=span.session.scope, up_to_seq=span.to, newest=_MAX_EARLIER_MESSAGES
-        )
-        return trust_of(self._store.messages(wanted))
 
     def _neighbors(self, puts: Sequence[Put], *, without: Sequence[Memory]) -> list[list[Neighbor]]:
         """Return the known memories that are similar to each proposed memory, except those in ``without``."""

@@ -91,7 +91,7 @@ def _may_be_admitted(place: MessagePlace, question: RecallQuery) -> bool:
     query for untrusted text also accepts every message of the user, because a quotation in the message would be untrusted.
     Whether there is a quotation is checked later, when the text is read.
     """
-    return question.admits(TRUST[place.origin]) or (question.outside and place.role == "user")
+    return question.admits(TRUST[place.origin]) or (question.outside and place.origin == "user")
 
 
 def _search(store: Store, vector: QueryVector, question: RecallQuery, depth: int) -> dict[int, Found]:

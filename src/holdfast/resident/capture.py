@@ -1,5 +1,6 @@
 """Store the conversations of coding agents: each message once, in a session of the user and the project."""
 
+import itertools
 import json
 import threading
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,7 +20,7 @@ from holdfast.resident.events import HookEvent
 from holdfast.resident.scope import AgentScope
 from holdfast.services import services
 from holdfast.session import Session
-from holdfast.types import NewMessage
+from holdfast.types import OMITTED, NewMessage
 
 _POSITION: Final = "transcript "
 """Prefix of the names of the settings that store how far each transcript was read."""
@@ -74,17 +75,17 @@ class Capture:
         return _POSITION + mark_of(self._store.setting("secret") or "", target, session.scope)
 
     def _add(self, session: Session, event: HookEvent, scope: AgentScope, said: Sequence[Said]) -> int:
-        new = [
-            each
-            for each in said
-            if each.text.strip() and each.role in ("user", "assistant") and not self._is_known(session, each)
-        ]
+        spoken = [each for each in said if each.role == "tool" or (each.text.strip() and each.role in ("user", "assistant"))]
+        runs = itertools.groupby(spoken, key=lambda each: each.role == "tool")
+        # One message stands for all tool results in a row.
+        new = [each for is_tool, run in runs for each in itertools.islice(run, 1 if is_tool else None)]
+        new = [each for each in new if not self._is_known(session, each)]
         if not new:
             return 0
         known = {"client": event.client, "cwd": event.cwd, PROJECT: scope.project}
         session.begin(metadata={name: value for name, value in known.items() if value})
         session.add_all([_message(each) for each in new])
-        return len(new)
+        return sum(each.role != "tool" for each in new)
 
     def _is_known(self, session: Session, said: Said) -> bool:
         own = MessageFilter(session=session.id, exactly=session.scope, client_id=said.id)
@@ -94,8 +95,11 @@ class Capture:
 def _message(said: Said) -> NewMessage:
     """Return a message of a coding agent in the form to store: with its text, but without tool calls and tool results.
 
-    Tool calls and tool results can contain whole files. A text that is too long for a message is cut.
+    Tool calls and tool results can contain whole files. A tool result becomes a message without text, so that the
+    assistant's replies after it are trusted as little as the result. A text that is too long for a message is cut.
     """
+    if said.role == "tool":
+        return {"role": "tool", "payload": OMITTED, "at": said.at, "id": said.id}
     return {"role": said.role, "text": fitting(said.text), "at": said.at, "id": said.id}
 
 

@@ -16,6 +16,11 @@ OFF_RECORD: Final = "off_record"
 
 Such a message is neither indexed nor recalled, and it is erased when the session ends.
 """
+OMITTED: Final = {"omitted": "the result of a tool"}
+"""``Message.payload`` of a message without text that stands for the result of a tool.
+
+The result itself is not stored. The message shows that the assistant's later replies may repeat it.
+"""
 FORGOTTEN: Final = "forgotten"
 """``Message.action`` of a message whose content was forgotten.
 

@@ -89,6 +89,16 @@ def test_events_without_text_are_skipped(service: HoldfastMemoryService, memory:
     assert memory.stats().messages == 0
 
 
+def test_a_message_without_text_stands_for_a_tool_result(service: HoldfastMemoryService, memory: holdfast.Engine) -> None:
+    result = types.Part(function_response=types.FunctionResponse(name="fetch", response={"page": "page text"}))
+    fetched = Event(id="r1", author="waiter", content=types.Content(role="user", parts=[result]), timestamp=1_700_000_000.0)
+    for _ in range(2):
+        asyncio.run(service.add_session_to_memory(_session(TALK[0], fetched, TALK[1])))
+    messages = memory.session(user="ana", app="shop", id="s1").messages()
+    assert [(each.role, each.origin) for each in messages] == [("user", "user"), ("tool", "tool"), ("assistant", "assistant")]
+    assert "page text" not in str(messages[1].payload)
+
+
 def test_users_and_apps_are_separate(service: HoldfastMemoryService, memory: holdfast.Engine) -> None:
     memory.remember("the harbor has a lighthouse", user="ana")
     entry = MemoryEntry(content=_content("the lighthouse opens on Sundays"))

@@ -87,6 +87,20 @@ def test_a_model_can_search_and_remember(memory: holdfast.Engine) -> None:
     assert "the cat is called Miso" in [found.text for found in memory.memories(user="ana")]
 
 
+def test_a_message_without_text_stands_for_the_result_of_another_tool(memory: holdfast.Engine) -> None:
+    calls = [("search_memories", {"query": "lighthouse"}), ("fetch", {})]
+
+    def scripted(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+        return ModelResponse(parts=[ToolCallPart(*calls.pop(0))] if calls else [TextPart("The page says hello.")])
+
+    agent: Agent[None, str] = Agent(FunctionModel(scripted), capabilities=[HoldfastMemory(memory, user="ana")])
+    agent.tool_plain(lambda: "page text", name="fetch")
+    asyncio.run(agent.run("hello there"))
+    messages = memory.session(id=memory.sessions(user="ana")[0].id).messages()
+    assert [(each.role, each.origin) for each in messages] == [("user", "user"), ("tool", "tool"), ("assistant", "assistant")]
+    assert "page text" not in str(messages[1].payload)
+
+
 def test_tools_can_be_left_out_and_the_memory_must_be_an_engine(memory: holdfast.Engine) -> None:
     assert HoldfastMemory(memory, tools=False).get_toolset() is None
     with pytest.raises(holdfast.InvalidInput, match=r"holdfast\.open\(\)"):

@@ -42,6 +42,21 @@ def test_memories_are_extracted_from_the_messages_that_strands_hands_over(
     assert set(found.metadata) == {"id", "kind", "at", "_relevanceScore"}
 
 
+def test_a_message_without_text_stands_for_a_tool_result(store: HoldfastMemoryStore, memory: holdfast.Engine) -> None:
+    result = {"role": "user", "content": [{"toolResult": {"toolUseId": "1", "content": [{"text": "page text"}]}}]}
+    numbered = AddMessagesContext(sequence_numbers=[4, 5, 6, 7])
+    for _ in range(2):
+        asyncio.run(store.add_messages([*TALK[:2], result, TALK[2]], numbered))
+    (session,) = memory.sessions(user="ana")
+    messages = memory.session(id=session.id).messages()
+    assert [(message.role, message.origin) for message in messages] == [
+        ("user", "user"),
+        ("tool", "tool"),
+        ("assistant", "assistant"),
+    ]
+    assert "page text" not in str(messages[1].payload)
+
+
 def test_a_repeated_batch_is_stored_once(store: HoldfastMemoryStore, memory: holdfast.Engine) -> None:
     numbered = AddMessagesContext(sequence_numbers=[4, 5, 6])
 

@@ -6,15 +6,17 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 from pydantic_ai.capabilities import AbstractCapability
-from pydantic_ai.messages import ModelRequest, ModelResponse, TextPart, UserPromptPart
+from pydantic_ai.messages import ModelRequest, ModelResponse, TextPart, ToolReturnPart, UserPromptPart
 from pydantic_ai.tools import RunContext
 from pydantic_ai.toolsets import FunctionToolset
 
 import holdfast
-from holdfast.adapters.shared import Owner, check_engine, session_of
+from holdfast.adapters.shared import OMITTED, Owner, check_engine, session_of
 
 User = str | Callable[[RunContext[Any]], str | None] | None
 _MAX_RESULTS = 10
+_OWN_TOOLS = ("search_memories", "remember")
+"""Names of the tools that this capability offers. Their results are memories of the user."""
 
 
 @dataclass
@@ -109,15 +111,22 @@ def _session_id(ctx: RunContext[Any]) -> str:
 
 
 def _new_messages(message: Any) -> list[holdfast.NewMessage]:
-    """Return the prompts of a request, or the text of a response. Tool calls, tool results and thoughts are left out."""
+    """Return the prompts of a request, or the text of a response. Tool calls, tool results and thoughts are left out.
+
+    A message without text stands for a tool result, so that later replies are trusted as little as the result.
+    """
     if isinstance(message, ModelRequest):
-        prompts = [part for part in message.parts if isinstance(part, UserPromptPart)]
-        return [
-            holdfast.NewMessage(role="user", text=text, at=part.timestamp) for part in prompts if (text := _text(part.content))
-        ]
+        return [new for part in message.parts for new in _requested(part)]
     texts = [part.content for part in message.parts if isinstance(part, TextPart)] if isinstance(message, ModelResponse) else []
     text = "\n".join(texts).strip()
     return [holdfast.NewMessage(role="assistant", text=text, at=message.timestamp)] if text else []
+
+
+def _requested(part: Any) -> list[holdfast.NewMessage]:
+    if isinstance(part, ToolReturnPart) and part.tool_name not in _OWN_TOOLS:
+        return [holdfast.NewMessage(role="tool", payload=OMITTED, at=part.timestamp)]
+    text = _text(part.content) if isinstance(part, UserPromptPart) else ""
+    return [holdfast.NewMessage(role="user", text=text, at=part.timestamp)] if text else []
 
 
 def _text(content: str | Sequence[Any] | None) -> str:

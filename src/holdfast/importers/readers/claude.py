@@ -18,6 +18,7 @@ from holdfast.importers.lines import json_items
 from holdfast.importers.payloads import limited
 from holdfast.importers.records import Conversation, Note, Record, Said
 from holdfast.runtime.regex import regex
+from holdfast.types import OMITTED
 from holdfast.types.translatable import translatable
 
 _BOLD_LINE = regex(r"^\*\*([^*\n]+)\*\*:?[ \t]*$", re.MULTILINE)
@@ -138,6 +139,9 @@ def _said(message: Fields) -> Iterator[Said]:
     others |= {"attachments": attachments} if attachments else {}
     files = [each.maybe("file_name") for each in message.objects("files")]
     others |= {"files": files} if files else {}
+    if any(block.get("type") == "tool_result" for block in others.get("blocks", ())):
+        # Stands for the result before the reply, so that the reply is trusted as little as the result.
+        yield Said(id=f"{message.name('uuid')} tool", role="tool", at=message.maybe_time("created_at"), payload=OMITTED)
     if texts.strip() or others:
         yield Said(
             id=message.name("uuid"),
