@@ -73,6 +73,15 @@ def test_every_command_uses_the_chosen_user_and_says_so(holdfast: Holdfast, comm
     assert "tea" in ran.stdout or "drinks" in ran.stdout or "Forgot 1 memory." in ran.stdout or command == ("chat",)
 
 
+@pytest.mark.parametrize("given", [("topics", "list", "--user", "ana"), ("topics", "--user", "ana", "list")], ids=" ".join)
+def test_a_group_of_commands_names_no_other_user_than_its_command(holdfast: Holdfast, given: tuple[str, ...]) -> None:
+    holdfast("remember", "prefers tea", "--user", "ana", "--topic", "drinks")
+    ran = holdfast(*given)
+    assert "drinks" in ran.stdout
+    assert ran.stderr == ""
+    assert holdfast("topics", "list").stderr.count("Memory of") == 1
+
+
 def test_shared_memory_is_an_explicit_choice(holdfast: Holdfast) -> None:
     holdfast("remember", "the wifi is upstairs", "--shared")
     holdfast("remember", "prefers tea", "--user", "ana")

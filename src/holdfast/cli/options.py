@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 _MAX_DIGEST_SECONDS = 1.0
-_DEFAULT_USER = "holdfast.default_user"
 
 
 class ScopeParts(TypedDict):
@@ -156,12 +155,10 @@ def with_user(flags: Flags) -> Flags:
 
     If no user was ever chosen, a person at a terminal is asked once, and the answer is stored in the settings.
     """
-    if flags.user is not None or flags.shared:
+    is_group = click.get_current_context().invoked_subcommand is not None  # its command can name the user
+    if flags.user is not None or flags.shared or is_group:
         return flags
-    meta = click.get_current_context().meta
-    if _DEFAULT_USER not in meta:  # a group and its command both call this function
-        meta[_DEFAULT_USER] = _default_user(flags)
-    return replace(flags, user=meta[_DEFAULT_USER])
+    return replace(flags, user=_default_user(flags))
 
 
 def _default_user(flags: Flags) -> str:
