@@ -29,9 +29,13 @@ _OUTER_CODES = regex("^(?:z[0-9a-f]+z)+|(?:z[0-9a-f]+z)+$")
 _APOSTROPHE = regex("z27z|z2019z")
 _CODE = regex("z[0-9a-f]+z")
 _NO_SPACES = regex("[\u0e00-\u0eff\u1780-\u17ff\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]+")
-_EDGES = ".,;:!?¡¿()[]{}\"'`«»“”‘’…<>"
+_EDGES = ".,;:!?¡¿()[]{}\"'`«»“”‘’…<>\u200b\u2060\ufeff"
 _OPERATORS = "*+-^~|&=%$#@/\\\ufffd"
 """Signs that decorate a token in queries and Markdown: ``*AT&T*``, ``+"v2.5"``."""
+_SYNTAX = regex(r"[:(|=~^*_]+")
+"""Signs of query languages that join words: ``text:word``, ``NEAR(word``."""
+_WORD_OF_LETTERS = regex(r"[^\W\d_]{2}|[^\W\d_a-z]")
+"""Matches two letters, or one letter of another script than Latin, in which one letter can be a word."""
 _MAX_TERM = 64
 _MAX_QUERY_TERMS = 48
 _thread = threading.local()
@@ -59,17 +63,31 @@ def query_terms(query: str, languages: Sequence[str]) -> list[frozenset[str]]:
     plausible = tuple(dict.fromkeys(code for code in (spoken, *languages) if code in _STEMMERS)) or ("en",)
     wanted: dict[frozenset[str], None] = {}
     idle: dict[frozenset[str], None] = {}
-    for word, plain in _tokens(query):
+    for word, plain, literal in _query_tokens(query):
         spellings = frozenset(_stem(word, code) for code in plausible) if plain else frozenset({word})
         if not all(spellings):
             continue
-        stop = all(is_stop_word(part, spoken or plausible[0]) for part in ([_unaccent(word)] if plain else _decorated(word)))
+        parts = [_unaccent(word)] if plain else _decorated(word)
+        stop = not literal and all(is_stop_word(part, spoken or plausible[0]) for part in parts)
         (idle if stop else wanted)[spellings] = None
         if len(wanted) >= _MAX_QUERY_TERMS:
             break
-    if not any(letter.isalpha() for term in wanted for spelling in term for letter in _CODE.sub("", spelling)):
-        wanted |= idle  # "don't OR 1=1": numbers and signs alone are no reason to ignore the words
+    if not any(_WORD_OF_LETTERS.search(_CODE.sub(" ", spelling)) for term in wanted for spelling in term):
+        wanted |= idle  # "don't OR 1=1": numbers, signs and single letters are no reason to ignore the words
     return list(wanted)[:_MAX_QUERY_TERMS]
+
+
+def _query_tokens(query: str) -> Iterator[tuple[str, bool, bool]]:
+    """Yield each token of a query with two flags: whether it is a plain word, and whether it is searched for literally.
+
+    A word next to a sign of a query language is searched for even if it is a stop word: "don't" in ``text:don't``.
+    """
+    for chunk in query.split():
+        literal = "://" not in chunk and bool(_SYNTAX.search(chunk.strip(_EDGES)))
+        yield from ((word, plain, literal) for word, plain in _tokens(chunk))
+        if literal:
+            pieces = [piece for piece in _SYNTAX.split(chunk) if piece]
+            yield from ((word, plain, True) for piece in pieces for word, plain in _tokens(piece) if not plain)
 
 
 def _tokens(text: str) -> Iterator[tuple[str, bool]]:
