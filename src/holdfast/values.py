@@ -154,17 +154,17 @@ def prepare(preset: Preset, limits: Limits, put: Put, known: Memory | None = Non
 
     ``known`` is the memory that the ``Put`` revises, or None for a new memory. The size limit of the text applies only to a
     new or changed text. So other fields of a memory that is too long can be changed. The limit does not apply to a plain
-    kind with its own texts to index. These texts are always checked. The metadata is checked except in plain kinds.
+    kind with its own texts to index. These texts and the tags are always checked. The metadata is checked except in plain kinds.
     """
     kind = preset.kind(put.kind)
     if not (kind.plain and put.indexed is not None) and (known is None or put.text != known.text):
         limits.check_text(put.text)
     for text in put.indexed or ():
         limits.check_text(text, what="a text of index")
-    prepared = prepare_unlimited(preset, put, known)
+    limits.check_tags(put.tags)
     if not kind.plain:
-        limits.check_metadata(prepared.put.metadata)
-    return prepared
+        limits.check_metadata(clean_metadata(put.metadata))  # before the search for secrets, which takes long for many names
+    return prepare_unlimited(preset, put, known)
 
 
 def prepare_unlimited(preset: Preset, put: Put, known: Memory | None = None) -> Prepared:

@@ -52,6 +52,7 @@ def unwritten(memory: Engine) -> bool:
         {"text": "x", "metadata": {"a": {"b": ODD}}},
         {"text": "x", "metadata": {"a": [ODD]}},
         {"text": "x", "metadata": "not a mapping"},
+        {"text": "x", "metadata": {"a\x00": 1, "a\ufffd": 2}},
         {"text": "x", "tags": [7]},
         {"text": "x", "trust": 7.0},
         {"text": "x", "trust": float("nan")},
@@ -76,6 +77,12 @@ def test_an_invalid_field_is_refused_even_if_the_memory_is_known(memory: Engine,
     with pytest.raises(InvalidInput):
         memory.revise(made.id, **given)
     assert memory.get(made.id).revision == 1
+
+
+def test_a_memory_with_too_many_tags_is_refused(memory: Engine) -> None:
+    with pytest.raises(TextTooLong, match="1,000"):
+        memory.remember("x", tags=[f"tag {number}" for number in range(1001)])
+    assert memory.memories() == []
 
 
 def test_a_text_over_the_limit_is_refused_with_the_limit(memory: Engine) -> None:

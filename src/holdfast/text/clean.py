@@ -4,7 +4,7 @@ import hashlib
 import json
 import sys
 import unicodedata
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from holdfast.errors import InvalidInput, TextTooLong
@@ -172,11 +172,20 @@ def clean_value(key: str, value: Any, depth: int = 0, *, exact: bool = False) ->
         raise InvalidInput(
             f"Metadata {key!r} must be JSON (text, a number, a boolean, None, a list or an object), not {type(value).__name__}."
         )
-    for name in value:
+    names = _clean_names(value, exact=exact)
+    return {names[name]: clean_value(name, each, depth + 1, exact=exact) for name, each in value.items()}
+
+
+def _clean_names(names: Iterable[object], *, exact: bool) -> dict[str, str]:
+    """Return a mapping from the names in metadata to the names to store. Raise InvalidInput if a name cannot be stored."""
+    cleaned: dict[str, str] = {}
+    for name in names:
         if not isinstance(name, str):
             raise InvalidInput(f"Metadata keys are text, not {type(name).__name__}.")
-    names = {name: exact_text(name, what="a name in metadata") if exact else storable(name) for name in value}
-    return {names[name]: clean_value(name, each, depth + 1, exact=exact) for name, each in value.items()}
+        cleaned[name] = exact_text(name, what="a name in metadata") if exact else storable(name)
+    if len(set(cleaned.values())) < len(cleaned):
+        raise InvalidInput("Two names in metadata differ only in NUL or a lone surrogate, which cannot be stored. Rename one.")
+    return cleaned
 
 
 def storable(text: str) -> str:

@@ -1,7 +1,7 @@
 """Size limits for one write, taken from the settings."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +12,9 @@ __all__ = ["Limits"]
 
 _MAX_NAMES = 1000
 """Maximum number of names (keys) in the metadata of a memory, including those of nested objects."""
+
+_MAX_TAGS = 1000
+"""Maximum number of tags of a memory."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +41,11 @@ class Limits:
                     limit=self.max_text,
                 )
             )
+
+    def check_tags(self, tags: Sequence[str]) -> None:
+        """Raise ``TextTooLong`` if a memory has too many tags."""
+        if len(tags) > _MAX_TAGS:
+            raise TextTooLong(f"tags has {len(tags):,} tags; the limit is {_MAX_TAGS:,}. Nothing was stored.")
 
     def check_metadata(self, metadata: Mapping[str, Any]) -> None:
         """Raise ``TextTooLong`` if metadata has too many names or characters. The metadata must already be clean."""
