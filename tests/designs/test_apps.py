@@ -218,12 +218,30 @@ def test_small_talk_makes_no_memory_without_a_model(open_memory: OpenMemory, sai
 
 
 @pytest.mark.ledger("A1")
-@pytest.mark.parametrize("nothing", [None, "", "  "], ids=["null", "empty", "blank"])
+@pytest.mark.parametrize(
+    "nothing",
+    [
+        None,
+        "",
+        "  ",
+        "Nothing worth keeping.",
+        "No significant information to remember from this conversation.",
+        "No hay nada que valga la pena recordar.",
+        "No hay información relevante para guardar.",
+    ],
+)
 def test_a_model_can_say_that_nothing_is_worth_keeping(open_memory: OpenMemory, nothing: str | None) -> None:
     memory = open_memory(preset="apps", chat=ScriptedChat(json.dumps({"paragraph": nothing})))
     converse(memory, "chat", "I prefer meetings after 2pm on weekdays.", "Noted.")
     assert memory.memories(app="chat") == []
     assert [job.state for job in memory.jobs()] == ["done"]
+
+
+@pytest.mark.parametrize("text", ["Nothing may be booked before nine.", "Nada de reuniones los lunes."])
+def test_a_limit_that_begins_with_nothing_is_kept(open_memory: OpenMemory, text: str) -> None:
+    memory = open_memory(preset="apps", chat=ScriptedChat(json.dumps({"paragraph": text})))
+    converse(memory, "desk", text, "OK.")
+    assert [kept.text for kept in memory.memories(app="desk")] == [text]
 
 
 @pytest.mark.ledger("A11")

@@ -17,7 +17,10 @@ from holdfast.designs.apps import (
     MemorySubAgent,
     SensitiveLoop,
 )
+from holdfast.presets.apps import APPS
 from holdfast.testing import FrozenClock, HashEmbedder, ScriptedChat
+from holdfast.testing.engines import build_engine
+from tests.designs.test_apps import Flaky
 
 
 @pytest.fixture
@@ -69,19 +72,24 @@ def test_a_summary_alone_is_kept_as_it_is(agent: MemorySubAgent) -> None:
 
 
 @pytest.mark.ledger("A2")
-def test_the_eleventh_memory_is_compacted_and_the_decision_is_reported(tmp_path: Path, opening: dict[str, Any]) -> None:
+def test_the_eleventh_memory_is_compacted_and_the_decision_is_reported(
+    tmp_path: Path, opening: dict[str, Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, logger="holdfast")
+
     def respond(asked: Any) -> str:
         if "target" in str(asked.schema):
             return json.dumps({"action": "delete", "targetMemoryId": 3, "reason": "outdated"})
         bed = host.get_memory_count("garden")
         return json.dumps({"paragraph": f"The user grows tomatoes in bed {bed}.", "importance": 4, "tags": ["garden"]})
 
-    host = MemorySubAgent(tmp_path / "memory.db", model=ScriptedChat(respond=respond), **opening)
+    host = MemorySubAgent(tmp_path / "memory.db", debug_mode=True, model=ScriptedChat(respond=respond), **opening)
     for number in range(11):
         asyncio.run(host.create_memory(ended(f"c{number}", f"I grow tomatoes in bed {number}.", app="garden")))
     assert host.get_memory_count("garden") == 10
     (decision,) = host.decisions("garden")
     assert (decision.action, decision.reason, decision.new_content) == ("delete", "outdated", None)
+    assert f"🗜️  Compacted memories for app garden: delete memory {decision.target_memory_id}" in caplog.text
     assert decision.target_memory_id not in [memory.id for memory in host.get_memories("garden")]
     asyncio.run(host.compact_memories(MemoryCompactionRequest(app_id="garden")))
     assert host.get_memory_count("garden") == 10
@@ -106,3 +114,25 @@ def test_the_loop_formats_an_apps_memories_and_the_registry_uninstalls_it(agent:
     assert agent.delete_memory("calendar", made.id) is False
     asyncio.run(agent.create_memory(ended("c2", "I prefer tea in the morning.", app="kitchen")))
     assert agent.delete_app_memories("kitchen") == 1
+
+
+def test_an_unknown_conversation_has_no_app_and_makes_no_memory(agent: MemorySubAgent) -> None:
+    assert AppRegistry(agent).get_app_id_for_conversation("unknown") is None
+    assert asyncio.run(SensitiveLoop(agent).on_conversation_end("unknown", "done")) is None
+
+
+@pytest.mark.ledger("A4")
+@pytest.mark.parametrize("failing", ["job", "conversation"])
+def test_a_failed_creation_is_logged_and_returns_none(
+    tmp_path: Path, opening: dict[str, Any], failing: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    store = Flaky(tmp_path / "memory.db")
+    agent = MemorySubAgent(build_engine(store, preset=APPS, worker="none", clock=opening["clock"]))
+    if failing == "conversation":  # the store fails as soon as it contains a memory
+        agent.engine.remember("The user reads mail at noon.", app="mail")
+    store.failures = 1
+    with caplog.at_level(logging.ERROR, logger="holdfast"):
+        assert asyncio.run(agent.create_memory(ended("c1", "I prefer meetings after 2pm on weekdays."))) is None
+    assert "❌ Memory creation failed for c1: " in caplog.text
+    assert "disk I/O error" in caplog.text
+    agent.close()

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.config.opening import open_engine
 from holdfast.designs.lobug import (
     ConversationManager,
     FactRow,
@@ -168,6 +169,36 @@ def test_the_designs_inspection_script_finds_the_stored_messages_and_facts(confi
     assert any("NASA" in fact.content for fact in facts)
     assert db.get_base_memory()[:200] == ""
     db.close()
+
+
+@pytest.mark.ledger("L3", "L9")
+def test_nothing_is_extracted_from_an_exchange_that_the_host_did_not_process(db: MemoryDB) -> None:
+    memory = MemoryManager(db=db, embed_fn=trees)
+    db.append_message("user", "I live in Oslo")  # the television
+    db.append_message("assistant", "IGNORE")
+    db.append_message("user", "I keep bees")  # the model fails: no reply, no exchange
+    db.append_message("user", "I work at a bakery")
+    db.append_message("assistant", "IGNORE")
+    memory.process_exchange("I work at a bakery", "IGNORE")
+    found = " ".join(row.content for row in db.search_facts(trees("oak"), k=20))
+    assert "bakery" in found
+    assert "bees" in found
+    assert "Oslo" not in found
+    assert len(db.get_recent_messages(20)) == 5, "the log is complete"
+    conversation = ConversationManager(memory_manager=memory)
+    conversation.reload_from_db(db)
+    assert [each["content"] for each in conversation.messages] == ["I keep bees", "I work at a bakery", "IGNORE"]
+
+
+@pytest.mark.ledger("L9")
+@pytest.mark.parametrize("session", ["device", "lobug"], ids=["of-the-server", "of-an-earlier-version"])
+def test_the_database_shows_the_log_of_an_existing_store(config: MemoryConfig, session: str) -> None:
+    with open_engine(settings=config, worker="none", embedder=trees) as engine:
+        engine.session(id=session, shared=True).add("user", "I planted an oak")
+    with MemoryDB(config=config, embedder=trees) as db:
+        assert [row["content"] for row in db.get_recent_messages(20)] == ["I planted an oak"]
+        assert db.append_message("assistant", "Nice tree.") > 0
+        assert db.session.id == session
 
 
 def test_embed_returns_lists_and_batches_keep_their_order() -> None:

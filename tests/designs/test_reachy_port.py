@@ -46,6 +46,9 @@ def test_a_memory_can_be_created_with_positional_arguments_and_computes_its_expi
     assert fact.expires_at is None
     assert fact.created_at.tzinfo is not None
     assert SearchResult(fact, 0.5).score == 0.5
+    fact.metadata["room"] = "kitchen"
+    fact.content = "likes the mountains"
+    assert (fact.content, fact.metadata) == ("likes the mountains", {"room": "kitchen"})
 
 
 @pytest.mark.ledger("C6")

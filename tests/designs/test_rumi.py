@@ -224,8 +224,14 @@ def test_a_key_is_found_under_each_spelling_and_another_key_is_not(rumi: Engine)
 @pytest.mark.ledger("U3")
 def test_a_warning_is_stored_as_a_note_and_a_request_with_a_key_is_split(rumi: Engine) -> None:
     assert (rumi.remember("Ojo: no llamar").key, rumi.remember("Ojo: no llamar").text) == ("nota", "Ojo: no llamar")
-    kept = rumi.remember("recordá: cumpleaños: 14 de julio")
-    assert (kept.key, kept.text) == ("cumpleaños", "14 de julio")
+    for request in (
+        "recordá: cumpleaños: 14 de julio",
+        "Recordá que cumpleaños: 14 de julio",
+        "No te olvides de que cumpleaños: 14 de julio",
+    ):
+        kept = rumi.remember(request)
+        assert (kept.key, kept.text) == ("cumpleaños", "14 de julio")
+    assert rumi.remember("Ej: usar tildes").key == "nota"
 
 
 @pytest.mark.everywhere

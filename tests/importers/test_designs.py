@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from holdfast import Engine
+from holdfast.apps import design_metadata
 from holdfast.errors import InvalidInput
 from tests.importers.support import said, texts
 
@@ -146,7 +147,7 @@ def test_a_renamed_database_of_lobug_is_imported_once_and_another_one_is_another
 
 def test_the_memories_of_an_app_host_keep_their_apps(open_memory: OpenMemory, tmp_path: Path) -> None:
     memory = open_memory(preset="apps")
-    row = (1, "calendar", "User prefers meetings after 2pm.", "2025-10-10 14:30:00", "2025-10-10 14:30:00", "conv-1", '{"importance": 8, "tags": ["time"], "mood": "calm"}')  # fmt: skip
+    row = (1, "calendar", "User prefers meetings after 2pm.", "2025-10-10 14:30:00", "2025-10-10 14:30:00", "conv-1", '{"importance": 8, "tags": ["time"], "mood": "calm", "relatedConversations": ["conv-0"]}')  # fmt: skip
     file = database(
         tmp_path / "host.db", APPS, app_memories=[row, (2, "notes", "Likes lists.", "2025-10-11", "2025-10-11", None, None)]
     )
@@ -155,6 +156,8 @@ def test_the_memories_of_an_app_host_keep_their_apps(open_memory: OpenMemory, tm
     (meeting,) = memory.memories(app="calendar")
     assert (meeting.kind, meeting.importance, meeting.tags, meeting.created_at.hour) == ("memory", 8.0, ("time",), 14)
     assert (meeting.metadata["conversation"], meeting.metadata["mood"]) == ("conv-1", "calm")
+    assert design_metadata(meeting)["relatedConversations"] == ["conv-0"]
+    assert meeting.metadata["related"] == ["conv-0"]
     assert texts(memory, app="notes") == ["Likes lists."]
 
 

@@ -8,8 +8,9 @@ from collections.abc import Awaitable
 import pytest
 
 from holdfast.chat import Reply, Tool, Turn, usage_of
-from holdfast.errors import AnswerInvalid, ModelBusy, ModelError, ModelUnavailable
-from holdfast.models.callables import CallableChat
+from holdfast.errors import AnswerInvalid, ModelBusy, ModelError, ModelUnavailable, SettingsError
+from holdfast.models.callables import CallableChat, custom_chat
+from holdfast.testing import ScriptedChat
 
 HELLO = [Turn(role="system", text="Be brief."), Turn(role="user", text="¿Qué tal?")]
 
@@ -137,3 +138,18 @@ def test_a_functions_stream_is_its_answer() -> None:
     piece, last = CallableChat(last_words).stream(HELLO)
     assert isinstance(last, Reply)
     assert piece == last.text == "¿Qué tal?"
+
+
+class Client:
+    """A client of another library, with a method that could be a chat function."""
+
+    def chat(self, messages: list[dict[str, str]]) -> str:
+        return last_words(messages)
+
+
+def test_a_client_of_another_library_is_refused_and_its_method_accepted() -> None:
+    with pytest.raises(SettingsError, match=r"Client is not a chat model.*method"):
+        custom_chat(Client())  # type: ignore[arg-type]
+    assert custom_chat(Client().chat).chat(HELLO).text == "¿Qué tal?"
+    scripted = ScriptedChat("hello")
+    assert custom_chat(scripted) is scripted

@@ -14,7 +14,7 @@ import re
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any
 
 from holdfast.agent.tools import READ_ONLY_TOOLS, MemoryTools, ToolUse, language_for, tool_texts
 from holdfast.agent.window import INTERRUPTED, Window, read_window, window_for
@@ -382,10 +382,7 @@ def _cacheable(context: Context) -> str:
 
 
 def _source(chat: "ChatModel | Callable[..., Any]") -> ChatSource:
-    if hasattr(chat, "chat"):
-        own = cast("ChatModel", chat)
-    else:
-        from holdfast.models.callables import CallableChat  # noqa: PLC0415  (only if one is used)
+    from holdfast.models.callables import custom_chat  # noqa: PLC0415  (only if one is used)
 
-        own = CallableChat(chat)
+    own = custom_chat(chat)
     return ChatSource(name=own.name, load=lambda: own)

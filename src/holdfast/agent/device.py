@@ -1,9 +1,13 @@
-"""The default personality of a voice device."""
+"""The default personality of a voice device, and the id of its session."""
 
 import tomllib
 from collections.abc import Mapping
 from functools import cache
 from importlib import resources
+from typing import Final
+
+DEVICE_SESSION: Final = "device"
+"""Id of the session of a device without an access key."""
 
 
 def device_persona(language: str | None, custom: str | None = None) -> str:

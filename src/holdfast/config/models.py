@@ -130,9 +130,9 @@ def make_chat(chat: "str | ChatModel | ChatSource | Callable[..., Any]", setting
     if isinstance(chat, ChatSource):
         return chat
     if not isinstance(chat, str):
-        from holdfast.models.callables import CallableChat  # noqa: PLC0415  (optional dependency)
+        from holdfast.models.callables import custom_chat  # noqa: PLC0415  (optional dependency)
 
-        custom = cast("ChatModel", chat) if hasattr(chat, "chat") else CallableChat(chat)
+        custom = custom_chat(chat)
         return ChatSource(
             name=custom.name, load=lambda: custom, timeout=settings.chat_timeout, max_calls=settings.chat_calls or 1
         )

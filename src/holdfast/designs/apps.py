@@ -21,11 +21,12 @@ from types import TracebackType
 from typing import Any, Literal, Self
 
 from holdfast import types
-from holdfast.apps import design_metadata
+from holdfast.apps import Compaction, design_metadata
 from holdfast.chat import ChatModel
 from holdfast.config.opening import open_engine
 from holdfast.designs.numbers import find_numbered, number_of
 from holdfast.engine import Engine
+from holdfast.errors import ModelError, NotFound, StoreError
 from holdfast.learning.related_conversations import CONVERSATION, RELATED
 from holdfast.protocols import MemoryFilter
 from holdfast.recall.context.sections import render_sections
@@ -123,8 +124,15 @@ class MemorySubAgent:
         self._level = logging.INFO if debug_mode else logging.DEBUG
 
     async def create_memory(self, request: MemoryCreationRequest) -> AppMemory | None:
-        """Create the memory of an ended conversation. Return None if nothing is worth keeping, or if the creation failed."""
-        return await asyncio.to_thread(self._create, request)
+        """Create the memory of an ended conversation. Return None if nothing is worth keeping, or if the creation failed.
+
+        A failure is logged as an error. It does not stop the host.
+        """
+        try:
+            return await asyncio.to_thread(self._create, request)
+        except (ModelError, StoreError) as error:
+            _log_failure(request, error)
+            return None
 
     def _create(self, request: MemoryCreationRequest) -> AppMemory | None:
         session = self.engine.session(id=request.conversation_id, app=request.app_id)
@@ -142,13 +150,22 @@ class MemorySubAgent:
         elif request.conversation_summary.strip():
             metadata = {CONVERSATION: request.conversation_id}
             self.engine.remember(request.conversation_summary, app=request.app_id, metadata=metadata, origin="auto")
-        self.engine.drain()
+        self._drain(request.app_id)
         made = next((each for each in self._memories(request.app_id) if _is_from(each, request.conversation_id)), None)
+        if made is None and (problem := self._problem(request)):
+            _log_failure(request, problem)
+            return None
         if made is None:
             log.log(self._level, "Nothing was kept of conversation %s with app %s", request.conversation_id, request.app_id)
             return None
         log.log(self._level, "📝 Created memory for app %s from conversation %s", request.app_id, request.conversation_id)
         return self._as_app_memory(made)
+
+    def _problem(self, request: MemoryCreationRequest) -> str | None:
+        """Return the error of the job that creates the memory of a conversation, or None if the job has not failed."""
+        jobs = services(self.engine).store.jobs(states=("queued", "dead"), kinds=("digest",))
+        own = {"session": request.conversation_id, "app": request.app_id}
+        return next((job.error for job in jobs if job.error and own.items() <= job.payload.items()), None)
 
     async def compact_memories(self, request: MemoryCompactionRequest) -> None:
         """Reduce the memories of an app to its maximum by deleting or merging memories. :meth:`decisions` lists the results."""
@@ -156,26 +173,35 @@ class MemorySubAgent:
 
     def _compact(self, app_id: str) -> None:
         services(self.engine).condenser.enforce_caps()
+        self._drain(app_id)
+
+    def _drain(self, app_id: str) -> None:
+        """Run the queued jobs, and log the decisions of compactions of an app's memories."""
+        known = {each.memory for each in self.engine.apps.compactions(app_id)}
         self.engine.drain()
-        for decision in self.decisions(app_id)[:1]:
-            log.log(
-                self._level, "🗜️  Compacted memories for app %s: %s memory %s", app_id, decision.action, decision.target_memory_id
-            )
+        for made in self.engine.apps.compactions(app_id):
+            if made.memory not in known:
+                decision = self._as_decision(made)
+                log.log(
+                    self._level,
+                    "🗜️  Compacted memories for app %s: %s memory %s",
+                    app_id,
+                    decision.action,
+                    decision.target_memory_id,
+                )
 
     def decisions(self, app_id: str, limit: int = 20) -> list[MemoryCompactionDecision]:
         """Return the decisions of past compactions of an app's memories, newest first."""
-        made = []
-        for each in self.engine.apps.compactions(app_id, limit=limit):
-            target = self.engine.get(each.merged_into or each.memory)
-            made.append(
-                MemoryCompactionDecision(
-                    action="edit" if each.merged_into else "delete",
-                    target_memory_id=number_of(self.engine, target),
-                    new_content=target.text if each.merged_into else None,
-                    reason=each.reason,
-                )
-            )
-        return made
+        return [self._as_decision(each) for each in self.engine.apps.compactions(app_id, limit=limit)]
+
+    def _as_decision(self, made: Compaction) -> MemoryCompactionDecision:
+        target = self.engine.get(made.merged_into or made.memory)
+        return MemoryCompactionDecision(
+            action="edit" if made.merged_into else "delete",
+            target_memory_id=number_of(self.engine, target),
+            new_content=target.text if made.merged_into else None,
+            reason=made.reason,
+        )
 
     def get_memories(self, app_id: str, limit: int = 10) -> list[AppMemory]:
         """Return the memories of an app, most recently updated first."""
@@ -235,8 +261,11 @@ class AppRegistry:
         self._apps = agent.engine.apps
 
     def get_app_id_for_conversation(self, conversation_id: str) -> str | None:
-        """Return the app that a conversation belongs to, or None."""
-        return self._apps.of_conversation(conversation_id)
+        """Return the app that a conversation belongs to, or None. An unknown conversation belongs to no app."""
+        try:
+            return self._apps.of_conversation(conversation_id)
+        except NotFound:
+            return None
 
     async def uninstall_app(self, app_id: str, purge_memories: bool = False) -> None:  # noqa: FBT001, FBT002  (the design's own signature)
         """Uninstall an app. Its memories stay unless ``purge_memories`` is set."""
@@ -281,6 +310,10 @@ class SensitiveLoop:
             values=values,
             now=now,
         ).text
+
+
+def _log_failure(request: MemoryCreationRequest, problem: object) -> None:
+    log.error("❌ Memory creation failed for %s: %s", request.conversation_id, problem)
 
 
 def _is_from(memory: types.Memory, conversation: str) -> bool:

@@ -38,6 +38,7 @@ _SUMMARY_NAMES: Final = ("summary", "paragraph", "document", "resumen", "parrafo
 _KEY_NAMES: Final = ("key", "clave", "name", "attribute")
 _SOURCE_NAMES: Final = ("messages", "message", "sources", "source", "mensajes")
 _TARGET_NAMES: Final = ("target", "targetMemoryId", "target_memory_id", "targetId", "target_id", "id")
+_TOPIC_NAMES: Final = ("topic", "topics", "name", "tema", "file")
 _MERGED_NAMES: Final = ("text", "newContent", "new_content", "content")
 
 
@@ -84,6 +85,20 @@ def as_text(value: Any, *, name: str) -> Any:
         return value
     found = _first(value, (*_TEXT_NAMES, *_SUMMARY_NAMES))
     return value if found is None else {**value, name: found}
+
+
+def as_topic(value: Any) -> Any:
+    """Return a detected topic in the form ``{"topic": ...}``. An answer in an unknown format is returned unchanged.
+
+    Known formats are a name, a list of one name, and an object whose field has another name, such as ``topics``.
+    """
+    named = value
+    if isinstance(value, Mapping):
+        fields = {str(name).casefold(): each for name, each in value.items()}
+        named = next((fields[name] for name in _TOPIC_NAMES if name in fields), value)
+    if isinstance(named, list) and len(named) == 1:
+        named = named[0]
+    return {"topic": named} if named is None or isinstance(named, str) else value
 
 
 def _list_in(value: Any, *, is_pairs: bool) -> list[Any] | None:

@@ -71,6 +71,8 @@ class AnswerShape:
 
     If the plain text was cut off, the model is asked again.
     """
+    bare: Callable[[str], Mapping[str, Any] | None] | None = None
+    """Function that reads a short answer in plain text, such as a name. It returns None if the text is no valid answer."""
 
 
 def complete(
@@ -163,6 +165,8 @@ def _usable(reply: Reply, shape: AnswerShape, *, spent: Usage, flaws: tuple[str,
             reading = ParsedText(value=lines, whole=True)
         elif shape.plain and _PROSE.match(reply.text) and "{" not in reply.text:
             reading = ParsedText(value={shape.plain: reply.text.strip()}, whole=True)
+        elif shape.bare and (value := shape.bare(reply.text)):
+            reading = ParsedText(value=value, whole=True)
         else:
             raise ValueError(f"{error}{' It was cut off' if reply.stop == 'length' else ''}") from None
     value = shape.adapt(reading.value)

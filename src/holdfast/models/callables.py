@@ -11,16 +11,16 @@ import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from concurrent.futures import Future
 from inspect import isawaitable
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
-from holdfast.chat import Reply, Schema, Tool, Turn, Usage
-from holdfast.errors import AnswerInvalid, ModelError, ModelUnavailable
+from holdfast.chat import ChatModel, Reply, Schema, Tool, Turn, Usage
+from holdfast.errors import AnswerInvalid, ModelError, ModelUnavailable, SettingsError
 from holdfast.models.remote.exchange import with_schema_in_prompt
 from holdfast.models.remote.faults import short
 from holdfast.models.remote.http import well_formed
 from holdfast.runtime import forks
 
-__all__ = ["CallableChat", "ChatFunction"]
+__all__ = ["CallableChat", "ChatFunction", "custom_chat"]
 
 ChatFunction: TypeAlias = Callable[[list[dict[str, str]]], str | Awaitable[str]]
 """Function that takes messages, each with a ``role`` and a ``content``, and returns the model's reply."""
@@ -96,6 +96,18 @@ class CallableChat:
 
     def _usage(self, started: float) -> Usage:
         return Usage(calls=1, seconds=time.monotonic() - started, cost=self._cost)
+
+
+def custom_chat(given: ChatModel | ChatFunction) -> ChatModel:
+    """Return the chat model for an object or a function. Raise ``SettingsError`` if it is neither."""
+    if hasattr(given, "chat") and hasattr(given, "name"):
+        return cast("ChatModel", given)
+    if callable(given):
+        return CallableChat(given)
+    raise SettingsError(
+        f"{type(given).__name__} is not a chat model: it has no chat and name (see holdfast.chat.ChatModel). "
+        "Pass a function instead, such as a method of it that takes a list of messages and returns a text."
+    )
 
 
 class _Threads:

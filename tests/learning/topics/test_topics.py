@@ -108,6 +108,28 @@ def test_a_file_name_a_list_mark_or_the_listed_line_is_understood(spelled: str) 
     assert (found.topic, found.flaws) == ("cooking", ())
 
 
+@pytest.mark.parametrize(
+    ("answer", "topic"),
+    [
+        ("cooking", "cooking"),
+        ("cooking.md\n", "cooking"),
+        ("- cooking", "cooking"),
+        ("**cooking**", "cooking"),
+        ('"cooking"', "cooking"),
+        ('["cooking"]', "cooking"),
+        ('{"Topic": "cooking"}', "cooking"),
+        ('{"topics": ["cooking"]}', "cooking"),
+        ('{"tema": "cooking.md"}', "cooking"),
+        ("None.", None),
+        ("null", None),
+    ],
+)
+def test_a_name_without_json_or_under_another_field_is_understood_at_once(answer: str, topic: str | None) -> None:
+    model = ScriptedChat(answer)
+    found = detect("What goes with paella?", TOPICS, model=model)
+    assert (found.topic, found.flaws, len(model.asked)) == (topic, (), 1)
+
+
 @pytest.mark.parametrize("spelled", ["cook", "cooking-baking", "travel and cooking", "/etc/passwd"])
 def test_an_unlisted_name_gives_no_topic(spelled: str) -> None:
     assert detect("What goes with paella?", TOPICS, model=names(spelled)).topic is None

@@ -111,8 +111,9 @@ def test_an_app_s_memories_are_listed_deleted_and_purged_with_the_count(tmp_path
         assert client.delete(f"/apps/hall/memories/{memory['id']}").status_code == 404
         assert client.delete(f"/apps/kitchen/memories/{memory['id']}").json() == {"success": True}
         assert client.delete(f"/apps/kitchen/memories/{memory['id']}").status_code == 404
-        for text in ("one", "two"):
-            client.post("/v1/memories", json={"text": text, "app": "kitchen"})
+        for text in ("one", "two"):  # as an import stores them: without messages
+            client.post("/v1/memories", json={"text": text, "app": "kitchen", "metadata": {"conversation": "c9"}})
+        assert {each["sourceConversationId"] for each in client.get("/apps/kitchen/memories").json()["memories"]} == {"c9"}
         assert client.delete("/apps/kitchen/memories").json() == {"success": True, "deletedCount": 2}
         assert client.get("/apps/metrics").json()["conversations"] == 1
 

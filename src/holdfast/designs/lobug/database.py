@@ -1,15 +1,18 @@
 """Lo-Bug's database: the conversation log, facts with vectors, summaries and the base document. Ids are integers."""
 
+import threading
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
 from holdfast import types
+from holdfast.agent.device import DEVICE_SESSION
 from holdfast.background.condense import incorporated_setting, summarized_setting
 from holdfast.chat import ChatModel
 from holdfast.config.opening import open_engine
@@ -25,9 +28,18 @@ from holdfast.session import Session
 
 __all__ = ["FactRow", "MemoryDB"]
 
-_CONVERSATION = "lobug"
+_EARLIER_CONVERSATION = "lobug"
+"""Session of stores that an earlier version of this class created."""
 _ALL = 1_000_000
 _MAX_UNPROCESSED = 200
+
+
+class _Logged(NamedTuple):
+    """A message in the log. ``content`` is the text that the host gave, before secrets were redacted."""
+
+    role: str
+    content: str
+    id: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,19 +67,23 @@ class MemoryDB:
         db_path: str | Path | MemoryConfig | None = None,
         *,
         config: MemoryConfig | None = None,
-        conversation: str = _CONVERSATION,
+        conversation: str | None = None,
         **opening: Any,
     ) -> None:
-        """Set the file and the config. ``opening`` are further arguments of ``holdfast.open``."""
+        """Set the file and the config. ``opening`` are further arguments of ``holdfast.open``.
+
+        ``conversation`` is the id of the session with all messages. By default, it is the session of ``holdfast serve``.
+        """
         if isinstance(db_path, MemoryConfig):
             db_path, config = None, db_path
         self._path = db_path
         self.config = config or MemoryConfig()
-        self.conversation = conversation
+        self._conversation = conversation
         self._opening = {"worker": "none", **opening}  # the host calls process_exchange after each reply
         self._engine: Engine | None = None
-        self.unprocessed: deque[tuple[str, str]] = deque(maxlen=_MAX_UNPROCESSED)
+        self._unprocessed: deque[_Logged] = deque(maxlen=_MAX_UNPROCESSED)
         """Messages that were appended and not yet passed to ``MemoryManager.process_exchange``."""
+        self._processing = threading.Lock()
 
     def initialize(self) -> None:
         """Open the file, or create it if it does not exist."""
@@ -100,7 +116,11 @@ class MemoryDB:
     @property
     def session(self) -> Session:
         """The session that contains all messages. It never ends."""
-        return self.engine.session(id=self.conversation, shared=True)
+        if self._conversation is not None:
+            return self.engine.session(id=self._conversation, shared=True)
+        earlier = self.engine.session(id=_EARLIER_CONVERSATION, shared=True)
+        known = self._services.store.session(earlier.id, earlier.scope)
+        return earlier if known else self.engine.session(id=DEVICE_SESSION, shared=True)
 
     def close(self) -> None:
         """Close the file. The next use opens it again."""
@@ -121,9 +141,33 @@ class MemoryDB:
 
         ``action`` is a marker such as ``IGNORE``. No facts are extracted from a message with an ``action``.
         """
-        stored = self.session.add(role, content, action=action).seq
-        self.unprocessed.append((role, content))
-        return stored
+        stored = self.session.add(role, content, action=action)
+        self._unprocessed.append(_Logged(role, content, stored.id))
+        return stored.seq
+
+    def log_exchange(self, user_text: str, assistant_text: str) -> None:
+        """Append the messages of an exchange that are not in the log yet, and mark the exchanges before it as noise.
+
+        Only complete exchanges that were appended and never processed become noise: the host skipped them on purpose. A
+        message of the user without a reply stays as it is, because the chat model may have failed.
+        """
+        with self._processing:
+            self._log_exchange((("user", user_text), ("assistant", assistant_text)))
+
+    def _log_exchange(self, said: Sequence[tuple[str, str]]) -> None:
+        waiting = list(self._unprocessed)
+        first = next((place for place, each in enumerate(waiting) if each[:2] == said[0]), 0)
+        skipped, waiting = waiting[:first], waiting[first:]
+        noise = [each.id for pair in pairwise(skipped) if [each.role for each in pair] == ["user", "assistant"] for each in pair]
+        if noise:
+            with self._services.store.write() as tx:
+                tx.set_action(noise, types.NOISE)
+        logged = [next((each for each in waiting if each[:2] == message), None) for message in said]
+        for each in [*skipped, *filter(None, logged)]:
+            self._unprocessed.remove(each)
+        for message, known in zip(said, logged, strict=True):
+            if known is None:
+                self.session.add(*message)
 
     def get_recent_messages(self, n: int = 20) -> list[dict[str, Any]]:
         """Return the last ``n`` messages, oldest first."""
@@ -186,7 +230,8 @@ class MemoryDB:
 
     def insert_summary(self, content: str, from_id: int, to_id: int) -> int:
         """Store the summary of a range of messages and return its id."""
-        wanted = MessageFilter(session=self.conversation, exactly=self.session.scope, after_seq=from_id - 1)
+        session = self.session
+        wanted = MessageFilter(session=session.id, exactly=session.scope, after_seq=from_id - 1)
         covered = [each.id for each in self._services.store.messages(wanted) if each.seq <= to_id]
         kept = self.engine.remember(
             content, kind="summary", metadata={"from": from_id, "to": to_id}, sources=covered, origin="auto"

@@ -74,13 +74,10 @@ class MemoryManager:
     def process_exchange(self, user_text: str, assistant_text: str) -> None:
         """Extract facts from an exchange, and update the summaries that are due.
 
-        Messages that are not in the log yet are appended first.
+        Messages that are not in the log yet are appended first. Nothing is extracted from exchanges that were appended before
+        this one and never passed to this method.
         """
-        for message in (("user", user_text), ("assistant", assistant_text)):
-            if message in self.db.unprocessed:
-                self.db.unprocessed.remove(message)
-            else:
-                self.db.session.add(*message)
+        self.db.log_exchange(user_text, assistant_text)
         self.engine.drain()
 
     def get_base_memory(self) -> str:

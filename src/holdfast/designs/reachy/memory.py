@@ -35,7 +35,7 @@ class MemoryType(Enum):
     CONTEXT = "context"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Memory:
     """A single memory. Memories of type fact never expire.
 
@@ -52,10 +52,10 @@ class Memory:
 
     def __post_init__(self) -> None:
         if self.expires_at is None:
-            object.__setattr__(self, "expires_at", _expiry(self.memory_type, self.created_at))
+            self.expires_at = _expiry(self.memory_type, self.created_at)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class SearchResult:
     """A memory with its relevance, from 0 to 1."""
 

@@ -9,8 +9,13 @@ from holdfast.errors import InvalidInput
 from holdfast.importers.databases import rows
 from holdfast.importers.fields import Fields, moment
 from holdfast.importers.records import Note, Record
+from holdfast.learning.related_conversations import CONVERSATION, RELATED
 
 COLUMNS = frozenset({"id", "app_id", "content", "created_at", "updated_at", "source_conversation_id", "metadata"})
+_FIELDS = ("importance", "tags")
+"""Entries of the design's metadata that are fields of a memory."""
+_NAMES = {"relatedConversations": RELATED}
+"""Names of the design's other metadata, if the engine has another name for them."""
 
 
 def read_apps(path: Path) -> Iterator[Record]:
@@ -18,11 +23,11 @@ def read_apps(path: Path) -> Iterator[Record]:
     for row in rows(path, "SELECT * FROM app_memories ORDER BY id"):
         place = f"{path.name}, memory {row['id']}"
         known = Fields(_metadata(row["metadata"], place), place)
-        more: dict[str, Any] = {name: value for name, value in known.values.items() if name not in ("importance", "tags")}
+        more: dict[str, Any] = {_NAMES.get(name, name): each for name, each in known.values.items() if name not in _FIELDS}
         if row["updated_at"] and row["updated_at"] != row["created_at"]:
             more["updated_at"] = str(row["updated_at"])
         if row["source_conversation_id"]:
-            more["conversation"] = str(row["source_conversation_id"])
+            more[CONVERSATION] = str(row["source_conversation_id"])
         yield Note(
             id=str(row["id"]),
             text=str(row["content"]),

@@ -131,10 +131,10 @@ def _synonyms() -> _Synonyms:
 def split_key(text: str) -> tuple[str | None, str]:
     """Split ``key: value``. If the part before the colon is not the name of an attribute, return None and the whole text.
 
-    A request before the key is dropped: "remember: city: Madrid" is split like "city: Madrid".
+    A request before the key is dropped: "remember: city: Madrid" and "remember that city: Madrid" are split like "city: Madrid".
     """
     before, colon, after = text.partition(":")
-    key, value = before.strip(), after.strip()
+    key, value = _without_request(before.strip()), after.strip()
     if not colon or not value or value.startswith("//"):
         return None, text
     if _spelling(key) in _leads()["asked"]:
@@ -142,6 +142,17 @@ def split_key(text: str) -> tuple[str | None, str]:
     if not _KEY_LIKE.fullmatch(key) or not _names_attribute(key):
         return None, text
     return key, value
+
+
+def _without_request(key: str) -> str:
+    """Return a text before a colon without a request to remember, such as "remember that" or "no te olvides de que"."""
+    words = key.split()
+    for count in range(len(words) - 1, 0, -1):
+        lead = _spelling(" ".join(words[:count]))
+        asked = lead.removesuffix(" que").removesuffix(" that").removesuffix(" de")
+        if asked in _leads()["asked"] and lead.endswith((" que", " that")):
+            return " ".join(words[count:])
+    return key
 
 
 def _names_attribute(key: str) -> bool:

@@ -22,6 +22,7 @@ from holdfast.learning.summaries.extractive import add_details, language_of, par
 from holdfast.learning.summaries.importance import importance_of, is_worth_keeping, tags_of
 from holdfast.learning.summaries.kept_sentences import paragraph_of_kept
 from holdfast.protocols import SentenceReader
+from holdfast.runtime.regex import regex
 from holdfast.text.clean import fold, one_line
 from holdfast.text.details import kept
 from holdfast.text.language import detect_language
@@ -45,6 +46,14 @@ _MAX_MESSAGE_CHARACTERS = 4000
 _ROOM_FACTOR = {"summary": 1.5, "paragraph": 2.0, "document": 1.5}
 """Maximum length of a model's text, as a multiple of the requested length. Models treat the requested length as a hint."""
 _MAX_TAGS = 5
+_NOTHING = regex(
+    r"(?:null|none|n/?a|nothing|nada|(?:no|ningun) (?:memory|recuerdo)(?: \w+)?"
+    r"|(?:there (?:is|was|are|were) )?(?:nothing|no (?:\w+ ){0,2}(?:information|facts?|details?|content))(?: \w+){0,2} (?:worth|to)"
+    r" (?:keep|remember|sav|stor|record|not)\w*(?: \w+){0,5}"
+    r"|(?:no (?:hay|hubo) )?(?:nada|(?:informacion|datos|hechos|detalles))(?: (?!de\b)\w+){0,2} (?:que|para|digno de)(?: \w+){0,4}"
+    r" (?:recordar|guardar|conservar|anotar)\w*(?: \w+){0,5})"
+)
+"""Matches a paragraph that only says that nothing is worth keeping."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,7 +123,7 @@ def paragraph_with(
     schema = {**schema, "properties": {**schema["properties"], "paragraph": {"type": ["string", "null"]}}}
     values = {"transcript": _transcript(messages), "longest": str(max_characters)}
     written = _call_model(model, prompt, values, schema, timeout)
-    if written.data is not None and not str(written.data.get("paragraph") or "").strip():
+    if written.data is not None and _is_nothing(str(written.data.get("paragraph") or "")):
         return Summary(text="", model=model.name, prompt=prompt.version, flaws=written.flaws, usage=written.usage)
     text, flaws = _checked(written, "paragraph", messages, max_characters)
     importance, tags = rate_by_rules(messages)
@@ -138,6 +147,11 @@ def paragraph_with(
         importance=_parse_importance(written.data.get("importance"), importance),
         tags=_parse_tags(written.data.get("tags")) or tags,
     )
+
+
+def _is_nothing(text: str) -> bool:
+    """Return True if a model's paragraph is empty, or only says that nothing is worth keeping."""
+    return not text.strip() or _NOTHING.fullmatch(fold(text).strip(" .!\"'()[]")) is not None
 
 
 def distill_with(

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from holdfast.chat import ChatModel, Schema, Usage, usage_of
 from holdfast.errors import InvalidInput, ModelError
 from holdfast.learning import ask_model
+from holdfast.learning.answer_shapes import as_topic
 from holdfast.learning.ask_model import Outcome
 from holdfast.learning.changes.sameness import same_words
 from holdfast.learning.topics.clusters import RowVectors, content_terms, rows_for, unit
@@ -155,7 +156,8 @@ def detect(
     names = [_line(topic, with_titles=len(topics) <= _MAX_TOPICS_WITH_LINES) for topic in topics[:_MAX_SHOWN_TOPICS]]
     try:
         turns = ask_model.prompt_turns(prompt, topics=names, message=[message[:_MAX_MESSAGE_CHARACTERS]])
-        answer = ask_model.complete(model, turns, _SCHEMA, max_tokens=100)
+        shape = ask_model.AnswerShape(schema=_SCHEMA, adapt=as_topic, bare=lambda text: _bare_name(text, topics))
+        answer = ask_model.complete(model, turns, shape, max_tokens=100)
     except ModelError as error:
         flaw = f"rules detected the topic because the model failed: {error}"
         return DetectedTopic(_detect_by_rules(f"{earlier}\n{message}", topics, known), usage_of(error), (flaw,))
@@ -183,6 +185,14 @@ def _read_topic(data: Mapping[str, object], topics: Sequence[KnownTopic]) -> tup
     if found is None and fold(str(named)).strip(" .\"'") in _NO_TOPIC:
         return None, ()
     return found, () if found else ("the model named something that is no topic; the answer was ignored",)
+
+
+def _bare_name(text: str, topics: Sequence[KnownTopic]) -> Mapping[str, str | None] | None:
+    """Read an answer that is the name of a topic, or a word for none, without JSON. Return None for any other text."""
+    if not text.strip():
+        return None
+    topic, flaws = _read_topic({"topic": text}, topics[:_MAX_SHOWN_TOPICS])
+    return None if flaws else {"topic": topic}
 
 
 def _spellings(named: str) -> Iterator[str]:

@@ -11,6 +11,7 @@ from pydantic.alias_generators import to_camel
 
 from holdfast.apps import AppEntry, Point, design_metadata
 from holdfast.errors import Conflict, NotFound
+from holdfast.learning.related_conversations import CONVERSATION
 from holdfast.protocols import MemoryFilter, MessageFilter, SessionFilter
 from holdfast.runtime.clock import as_utc
 from holdfast.server.api import requests
@@ -73,7 +74,7 @@ class AppMemory(Camel):
     updated_at: datetime
     """The time of the last revision."""
     source_conversation_id: str | None = None
-    """The id of the session that the memory was extracted from, or null if the source message is missing or was erased."""
+    """The id of the session that the memory was extracted from, or null if it is unknown or its source message was erased."""
     metadata: dict[str, Any]
     """`importance` from 0 to 10, `tags`, `relatedConversations` (ids of sessions), and additional data stored with the memory."""
 
@@ -386,8 +387,11 @@ def _memory(caller: Caller, memory: Memory) -> AppMemory:
 def _conversation(caller: Caller, memory: Memory) -> str | None:
     """Return the id of the session that a memory was extracted from.
 
-    Return None if the memory has no source message, or if that message was erased.
+    The id of an imported memory is in its metadata. Return None if the session is unknown, or if the source message was erased.
     """
     message_ids = [source for source in memory.sources if source.startswith("msg_")][:1]
-    found = services(caller.memory).store.messages(MessageFilter(ids=message_ids)) if message_ids else []
+    if not message_ids:
+        given = memory.metadata.get(CONVERSATION)
+        return given if isinstance(given, str) else None
+    found = services(caller.memory).store.messages(MessageFilter(ids=message_ids))
     return found[0].session if found else None

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from holdfast.access.keys import ScopeParts
 from holdfast.agent.agent import Agent
-from holdfast.agent.device import device_persona
+from holdfast.agent.device import DEVICE_SESSION, device_persona
 from holdfast.agent.tools import language_for
 from holdfast.engine import Engine
 from holdfast.errors import NoChatModel
@@ -50,7 +50,7 @@ def device_session(caller: Caller, parts: ScopeParts) -> Session:
     Requests without a key share one session. ``parts`` names the user, app and agent of the session.
     """
     key = caller.principal.key
-    return caller.memory.session(id=f"device:{key}" if key else "device", shared=not any(parts.values()), **parts)
+    return caller.memory.session(id=f"{DEVICE_SESSION}:{key}" if key else DEVICE_SESSION, shared=not any(parts.values()), **parts)
 
 
 def answer(caller: Caller, parts: ScopeParts, text: str, *, persona: str | None = None) -> DeviceReply:
