@@ -160,6 +160,75 @@ def test_the_reason_and_the_words_before_it_are_cut_off_from_the_subject_of_a_wi
     assert without_reason(subject) == head
 
 
+@pytest.mark.parametrize(
+    ("fact", "text"),
+    [
+        ("I wear a hearing aid in my left ear.", "forget the hearing aid"),
+        ("I rent an allotment in Hull.", "Ok, forget the allotment, please."),
+        ("We own a cottage in Wales.", "forget the cottage, we sold it"),
+        ("Marcus is my flatmate.", "Forget Marcus."),
+        ("Tengo un tatuaje de una garza.", "olvida el tatuaje"),
+        ("Marcos es mi compañero de piso.", "olvida a Marcos, porfa"),
+        ("My shoe size is 44.", "remove my shoe size"),
+    ],
+)
+def test_a_thing_that_is_only_named_is_forgotten_if_it_is_known(memory: Engine, fact: str, text: str) -> None:
+    with memory.session(user="ana") as session:
+        session.add("user", fact)
+        session.add("user", "I live in Lyon.")
+    memory.drain()
+    known = _texts(memory)
+    done = _wish(memory, text)
+    assert len(done.memories) == 1
+    assert _texts(memory) == {"I live in Lyon."}
+    assert done.undo is not None
+    memory.undo(done.undo)
+    assert _texts(memory) == known
+
+
+def test_a_thing_that_is_named_in_its_own_session_is_forgotten_before_it_is_learned(memory: Engine) -> None:
+    with memory.session(user="ana") as session:
+        session.add("user", "I have a tattoo of a heron.")
+        session.add("user", "I live in Lyon.")
+        assert session.add("user", "forget the tattoo").consent is not None
+    memory.drain()
+    assert _texts(memory) == {"I live in Lyon."}
+
+
+@pytest.mark.parametrize(
+    ("text", "reply"),
+    [
+        ("forget the piano lessons", "Ok."),
+        ("forget the soup, I'll have the fish", "Ok."),
+        ("Forget the soup.", "For the starter, I would suggest either the soup or a small plate of oysters."),
+        ("olvida la sopa, mejor tacos", "Ok."),
+        ("Don't forget the soup!", "Ok."),
+        ("Did you forget the soup?", "Ok."),
+    ],
+)
+def test_a_thing_that_is_unknown_or_belongs_to_the_talk_is_not_forgotten(memory: Engine, text: str, reply: str) -> None:
+    memory.remember("Loves onion soup.", user="ana")
+    with memory.session(user="ana") as session:
+        session.add("user", "I can't decide.")
+        session.add("assistant", reply)
+        said = session.add("user", text)
+    assert (said.consent, said.action) == (None, None)
+    assert _texts(memory) == {"Loves onion soup."}
+
+
+def test_a_wish_that_may_be_one_to_forget_withholds_its_message_if_nothing_is_known(memory: Engine) -> None:
+    with memory.session(user="ana") as session:
+        said = session.add("user", "lo que te digo ahora bórralo al final, mi tarjeta termina en 7745")
+        assert said.action == "off_record"
+
+
+def test_the_name_of_a_task_is_no_wish_although_the_user_has_written_it_before(memory: Engine) -> None:
+    with memory.session(user="ana") as session:
+        session.add("user", "Draw a table and a chart of these figures.")
+        session.add("assistant", "Done.")
+        assert session.add("user", "forget the chart").consent is None
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("source", ["first", "second"])
 def test_a_wish_that_shares_no_word_with_a_memory_finds_it_by_meaning(tmp_path: Path, source: str) -> None:
@@ -168,14 +237,13 @@ def test_a_wish_that_shares_no_word_with_a_memory_finds_it_by_meaning(tmp_path: 
     right, wrong, named = 0, [], 0
     for number, person in enumerate(row for row in rows if row["source"] == source):
         with holdfast.open(tmp_path / f"{number}.db", worker="none", embedder="talk-embed-s") as memory:
-            for fact in person["facts"]:
-                memory.remember(fact, user="ana")
+            stored = {fact: memory.remember(fact, user="ana").id for fact in person["facts"]}
             for wish in person["wishes"]:
                 consent = memory.session(user="ana").add("user", wish["text"]).consent
-                taken = [each.text for each in consent.memories] if consent else []
+                taken = [each.id for each in consent.memories] if consent else []
                 named += wish["about"] is not None
-                right += taken == [wish["about"]]
-                wrong += [(wish["text"], text) for text in taken if text != wish["about"]]
+                right += taken == [stored.get(wish["about"])]
+                wrong += [(wish["text"], memory.get(id).text) for id in taken if id != stored.get(wish["about"])]
                 if consent and consent.undo:
                     memory.undo(consent.undo)
     assert right / named >= 0.65

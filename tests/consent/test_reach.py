@@ -88,6 +88,21 @@ def test_a_wish_that_names_no_subject_covers_what_was_just_said(text: str) -> No
     assert (found.wish, found.reach) == ("off_record", "previous")
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "my card number is 4411 8820, delete it when you're done",
+        "Mi clave es 8820, bórrala en cuanto termines.",
+        "For this chat only: I take sertraline.",
+        "Solo para esta charla: tomo sertralina.",
+    ],
+)
+def test_a_wish_next_to_the_content_covers_only_its_own_message(text: str) -> None:
+    found = read_wish(text, before="Ok.", reader=make_sentence_reader("talk-reader-s"))
+    assert found is not None
+    assert (found.wish, found.reach) == ("off_record", "message")
+
+
 def test_a_bare_wish_to_delete_after_a_longer_text_is_about_that_text() -> None:
     letter = "Dear Ms Haigh, thank you for your letter of the third of May. I would be glad to see you on Monday."
     assert read_wish("delete that please", before=letter, reader=make_sentence_reader("talk-reader-s")) is None

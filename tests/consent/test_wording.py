@@ -97,7 +97,15 @@ def test_a_wish_that_no_part_of_a_message_shows_is_no_wish(text: str) -> None:
     assert read_wish(text, reader=make_sentence_reader("talk-reader-s")) is None
 
 
-@pytest.mark.parametrize("text", ["Don't keep this, my aunt Vera drinks.", "No lo anotes, mi tía Vera bebe."])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Don't keep this, my aunt Vera drinks.",
+        "No lo anotes, mi tía Vera bebe.",
+        "It isn't necessary to memorize this, my aunt Vera drinks.",
+        "Le suplico que no conserve lo siguiente: mi tía Vera bebe.",
+    ],
+)
 def test_a_wish_in_one_part_covers_the_message(text: str) -> None:
     found = read_wish(text, reader=make_sentence_reader("talk-reader-s"))
     assert found is not None
@@ -115,6 +123,9 @@ def test_a_wish_in_one_part_covers_the_message(text: str) -> None:
         "stop saving the best for last is what my dad always says",
         "off topic, but I got a puppy",
         "sin grabar la llamada no puedo reclamar, dice mi abogado",
+        "no es nada confidencial: trabajo en una imprenta",
+        "this isn't private: my birthday is in May",
+        "no tomo apuntes, tengo memoria de elefante",
     ],
 )
 def test_a_verb_of_keeping_or_forgetting_in_another_sense_is_no_wish(text: str) -> None:
@@ -128,6 +139,9 @@ def test_a_verb_of_keeping_or_forgetting_in_another_sense_is_no_wish(text: str) 
         ("ya no recuerde lo de la comparsa, pues", "comparsa"),
         ("no quiero que tengas guardado mi peso", "peso"),
         ("can u forget the paramore thing", "paramore"),
+        ("stop remembering that Portishead is my favorite band", "Portishead"),
+        ("deja de recordar que Soda Stereo es mi banda favorita", "Soda"),
+        ("por favor elimine el dato de mi suegro", "suegro"),
         ("My old designation need not be remembered now.", "designation"),
     ],
 )

@@ -14,7 +14,7 @@ from holdfast.text.sentences import split_sentences
 from holdfast.text.terms import document_terms, query_terms
 from holdfast.types import Hit, Memory, Message, Scope
 
-__all__ = ["About", "find_about", "find_everything", "without_reason"]
+__all__ = ["About", "find_about", "find_everything", "find_known", "without_reason"]
 
 _MAX_HITS: Final = 100
 _MIN_SHARE: Final = 0.5
@@ -95,6 +95,23 @@ def find_about(reader: Reader, scope: Scope, subject: str, *, by: Literal["words
     taken = by_words if by == "words" else _by_meaning(owned)
     memories = [(hit.memory, _remainder(hit.memory, terms, floors[True])) for hit in taken if hit.memory]
     return About(memories=tuple(memories), messages=tuple(hit.message for hit in taken if hit.message))
+
+
+def find_known(reader: Reader, scope: Scope, name: str, *, is_fact: Callable[[str], bool]) -> About:
+    """Return a user's own memories and messages that contain every word of a name.
+
+    Return nothing if there is no such memory, and no such message of the user that states a fact: the words may then belong
+    to a task, such as a text being written. ``is_fact`` returns True if a text states a fact.
+    """
+    terms = _Terms(name, reader.preset.languages)
+    if not terms.wanted:
+        return About()
+    owned = [hit for hit in _recalled(reader, scope, name) if _is_owned(hit, scope, reader.preset)]
+    found = [hit for hit in owned if terms.share(str(hit.memory) if hit.memory else hit.found.text) == 1]
+    memories = tuple((hit.memory, _remainder(hit.memory, terms, 1)) for hit in found if hit.memory)
+    messages = tuple(hit.message for hit in found if hit.message)
+    is_known = memories or any(message.role == "user" and is_fact(message.text) for message in messages)
+    return About(memories=memories, messages=messages) if is_known else About()
 
 
 def without_reason(subject: str) -> str:

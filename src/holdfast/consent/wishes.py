@@ -5,9 +5,10 @@ Reading a wish runs a model and recalls the items to forget. This is slow, so it
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Final, Literal
 
-from holdfast.consent.forget import About, find_about, find_everything, without_reason
+from holdfast.consent.forget import About, find_about, find_everything, find_known, without_reason
 from holdfast.consent.off_record import OFF_RECORD_UNTIL, after_pause, is_withheld, withhold_previous
 from holdfast.errors import ModelError
 from holdfast.forgetting.targets import own_sources
@@ -15,7 +16,7 @@ from holdfast.learning.capture import Extractor
 from holdfast.learning.dating import dated, dates_of, reading_of
 from holdfast.learning.input_filter import own_words
 from holdfast.learning.placement import PROJECT, placed
-from holdfast.learning.wishes import ReadWish, asked_puts, lifts_off_record, read_wish
+from holdfast.learning.wishes import ReadWish, asked_puts, lifts_off_record, named_subject, read_wish
 from holdfast.presets.base import Preset
 from holdfast.protocols import Clock, MemoryFilter, MessageFilter, SentenceReader, Store, Transaction
 from holdfast.recall.conversation_state import with_state
@@ -43,6 +44,8 @@ from holdfast.write import Writer
 __all__ = ["Plan", "Wishes"]
 
 _ASKED_IMPORTANCE: Final = 8.0
+_MIN_FACT: Final = 0.5
+"""Minimum probability of being worth keeping with which a message counts as the statement of a fact."""
 _FORGET_REASON: Final = "the user asked to forget it"
 
 
@@ -111,14 +114,30 @@ class Wishes:
         if paused and (wish is None or wish.wish != "off_record"):
             lifts = lifts_off_record(message.text, before=said, reader=reader)
             return Plan(wish=wish if lifts else None, lifts=lifts)
-        if wish is None or wish.wish == "off_record":
+        if wish is None:
+            return self._plan_named(message, said, reader)
+        if wish.wish == "off_record":
             return Plan(wish=wish)
         if wish.wish == "forget":
             about = self._about(wish, message.scope)
-            if wish.points_back and not about.memories and not about.messages:
-                return Plan(wish=replace(wish, wish="off_record", reach="previous"))
+            if (wish.points_back or wish.or_off_record) and not about.memories and not about.messages:
+                return Plan(wish=replace(wish, wish="off_record", reach="previous" if wish.points_back else wish.reach))
             return Plan(wish=wish, about=about)
         return Plan(wish=wish, puts=tuple(self._puts(wish, message, turn, reader)))
+
+    def _plan_named(self, message: Message, before: str, reader: SentenceReader | None) -> Plan:
+        """Return the plan for a message such as "forget the tattoo". It is a wish only if a tattoo is known.
+
+        ``before`` is the text of the assistant's message directly before, or empty.
+        """
+        name = named_subject(message.text, before=before, reader=reader)
+        if not name:
+            return Plan()
+        is_fact = partial(_is_fact, reader=reader)
+        about = find_known(self._reader, message.scope, subject_words(name), is_fact=is_fact)
+        if not about.memories and not about.messages:
+            return Plan()
+        return Plan(wish=ReadWish(wish="forget", subject=name), about=about)
 
     def _read(self, text: str, before: str) -> tuple[ReadWish | None, SentenceReader | None]:
         """Return the wish in a text, and the sentence reader that read it. Without a wish, the first value is None.
@@ -265,6 +284,10 @@ def _cut(writer: Writer, memory: Memory, remainder: str) -> Change:
     put = Put(id=memory.id, scope=memory.scope, kind=memory.kind, key=memory.key, text=remainder, reason=_FORGET_REASON)
     twins = writer.tx.memories(MemoryFilter(exactly=memory.scope, content_hash=writer.identity(put)))
     return retire if any(twin.id != memory.id for twin in twins) else put
+
+
+def _is_fact(text: str, *, reader: SentenceReader | None) -> bool:
+    return reader is not None and reader.read(text).keep >= _MIN_FACT
 
 
 def _may_wish(message: Message) -> bool:

@@ -16,6 +16,7 @@ from holdfast.learning.capture import Extractor
 from holdfast.protocols.sentence_reader import SentenceReader, Wish
 from holdfast.runtime.regex import regex
 from holdfast.text.consent.cues import is_of_a_text, may_wish, may_wish_by_form, shows_in_part
+from holdfast.text.consent.named import find_named
 from holdfast.text.consent.rules import (
     Reach,
     RuledWish,
@@ -34,7 +35,7 @@ from holdfast.text.consent.rules import (
 from holdfast.text.sentences import split_sentences
 from holdfast.types import Message, Put
 
-__all__ = ["ReadWish", "asked_puts", "lifts_off_record", "read_wish"]
+__all__ = ["ReadWish", "asked_puts", "lifts_off_record", "named_subject", "read_wish"]
 
 _MIN_SURE: Final[Mapping[WishName, float]] = {"off_record": 0.65, "forget": 0.9, "remember": 0.8}
 """Minimum probability of each wish with which the sentence reader decides alone, without a matching rule.
@@ -56,11 +57,18 @@ _MIN_EITHER: Final = 0.85
 
 The sentence reader is often sure that the user does not want something to be kept, but not whether it is stored already.
 """
+_MIN_NEGATED: Final = 0.3
+"""Minimum probability of ``off_record`` with which that wish is obeyed if, together with ``remember``, it reaches ``_MIN_EITHER``.
+
+The sentence reader is then sure of a wish about keeping. The message negates a word for keeping, which decides between the two.
+"""
+_MIN_OR_OFF_RECORD: Final = 0.1
+"""Minimum probability of ``off_record`` with which a wish to forget is such a wish instead if nothing is stored about its subject."""
 _MIN_OFF_RECORD_IN_PART: Final = 0.02
 _MIN_FORGET_IN_PART: Final = 0.15
 """Minimum probability of a wish to forget in one part of a message, if the whole message has such a wish."""
 _MAX_NONE_OF_BARE: Final = 0.5
-"""Maximum probability of "no wish" with which a longer message that ends with "delete that" counts as a wish."""
+"""Maximum probability of "no wish" with which a longer message with the part "delete that" counts as a wish."""
 _MIN_TOLD: Final = 0.05
 """Minimum probability of being worth keeping, for a part of a message that counts as content covered by a wish."""
 _MIN_NONE: Final = 0.97
@@ -70,6 +78,12 @@ A rule with plain words (``RuledWish.is_plain``) is never overruled.
 """
 _MIN_NONE_IF_WEAK: Final = 0.85
 """Minimum probability of "no wish" with which the sentence reader overrules a weak rule (``RuledWish.is_weak``)."""
+_MIN_LIKELY: Final = 0.5
+"""Minimum probability of a wish to forget, if something stored contains every word of the message besides those of the wish."""
+_MAX_NONE_OF_NAMED: Final = 0.995
+"""Maximum probability of "no wish" with which a message such as "forget the tattoo" may be a wish to forget."""
+_MAX_NONE_OF_NAMED_WITH_MORE: Final = 0.9
+"""The same for a message that goes on after the name: "forget the cottage, we sold it"."""
 _MAX_REPLY_WORDS: Final = 8
 """Maximum number of words of the assistant's previous turn for which "delete that" refers to the user's message.
 
@@ -77,7 +91,7 @@ After a longer turn, the user may mean the assistant's text.
 """
 _MIN_RESUME: Final = 0.5
 """Minimum probability of the wish that messages are kept again. It is checked only while the user is off the record."""
-_LAST_PART: Final = regex(r"[,.;!]\s+")
+_PART: Final = regex(r"[,.;:!]\s+")
 _MAX_CHARACTERS: Final = 600
 _MAX_SENTENCES: Final = 8
 _ASKED_IMPORTANCE: Final = 8.0
@@ -100,6 +114,11 @@ class ReadWish:
 
     If nothing is stored about the subject, the wish applies to the user's previous message.
     """
+    or_off_record: bool = False
+    """True if a wish to forget may also be a wish to stay off the record: "what I say now, delete it at the end".
+
+    It is one if nothing is stored about the subject.
+    """
 
 
 def read_wish(text: str, *, before: str = "", reader: SentenceReader | None = None) -> ReadWish | None:
@@ -112,15 +131,34 @@ def read_wish(text: str, *, before: str = "", reader: SentenceReader | None = No
         if ruled is not None and sure is None and not ruled.is_plain:
             ruled = None if none >= (_MIN_NONE_IF_WEAK if ruled.is_weak else _MIN_NONE) else ruled
     chosen = _chosen(ruled, sure)
-    if chosen is None:  # "delete that" means what was just said, unless the assistant has just written something longer
-        is_bare = removes_bare(text) or (none <= _MAX_NONE_OF_BARE and removes_bare(_LAST_PART.split(text)[-1]))
-        is_meant = is_bare and len(before.split()) <= _MAX_REPLY_WORDS
-        return ReadWish(wish="off_record", reach="previous") if is_meant else None
+    if chosen is None:
+        return _bare(text, before, reader, none)
+    reach = reach_of(text, partial(_tells, before=before, reader=reader)) if chosen != "remember" else "message"
     if chosen == "off_record":
-        return ReadWish(wish="off_record", reach=reach_of(text, partial(_tells, before=before, reader=reader)))
+        return ReadWish(wish="off_record", reach=reach)
     if chosen == "forget":
-        return _forgetting(text, ruled if ruled is not None and ruled.wish == "forget" else None)
+        wish = _forgetting(text, ruled if ruled is not None and ruled.wish == "forget" else None)
+        if wish.wish == "off_record" or ruled is not None or reader is None:
+            return wish
+        chance = _wishes(reader, text[:_MAX_CHARACTERS], before)["off_record"]
+        return replace(wish, reach=reach, or_off_record=chance >= _MIN_OR_OFF_RECORD)
     return ReadWish(wish=chosen, subject=ruled.subject if ruled is not None and ruled.wish == chosen else "")
+
+
+def _bare(text: str, before: str, reader: SentenceReader | None, none: float) -> ReadWish | None:
+    """Return the wish of a message that asks to delete "that", or None. ``none`` is the probability of "no wish".
+
+    The wish covers the message if another part of it says something: "my PIN is 7719, delete that". Otherwise, it covers what
+    was just said, unless the assistant has just written something longer.
+    """
+    if not removes_bare(text):
+        parts = _PART.split(text[:_MAX_CHARACTERS])
+        others = [part for part in parts if not removes_bare(part)]
+        if none > _MAX_NONE_OF_BARE or len(others) == len(parts):
+            return None
+        if any(_tells(part, before=before, reader=reader) for part in others):
+            return ReadWish(wish="off_record")
+    return ReadWish(wish="off_record", reach="previous") if len(before.split()) <= _MAX_REPLY_WORDS else None
 
 
 def _forgetting(text: str, ruled: RuledWish | None) -> ReadWish:
@@ -133,6 +171,34 @@ def _forgetting(text: str, ruled: RuledWish | None) -> ReadWish:
     if not everything and names_no_subject(subject):
         return ReadWish(wish="off_record", reach="previous")
     return ReadWish(wish="forget", subject=subject, everything=everything, points_back=points_back(text))
+
+
+def named_subject(text: str, *, before: str = "", reader: SentenceReader | None = None) -> str:
+    """Return the name of the thing that a message may ask to forget, as in "forget the tattoo". Otherwise return "".
+
+    The message is a wish only if something stored contains every word of the name. ``before`` is the previous turn. If the
+    assistant has just used a word of the name in a longer text, the user may mean that text.
+    """
+    if len(text) > _MAX_CHARACTERS:
+        return ""
+    named = find_named(text)
+    if named is None:
+        name = subject_words(own_words(text)) if _may_forget(text, before, reader) else ""
+    elif reader is None:
+        name = named.name if named.is_alone else ""
+    else:
+        limit = _MAX_NONE_OF_NAMED if named.is_alone else _MAX_NONE_OF_NAMED_WITH_MORE
+        name = named.name if _wishes(reader, text, before)["none"] <= limit else ""
+    said = set(fold_places(before).split()) if len(before.split()) > _MAX_REPLY_WORDS else set()
+    return name if said.isdisjoint(subject_words(fold_places(name)).split()) else ""
+
+
+def _may_forget(text: str, before: str, reader: SentenceReader | None) -> bool:
+    """Return True if a wish to forget is likelier than not, although the sentence reader is not sure of it."""
+    folded = fold_places(text)
+    if reader is None or not may_wish("forget", folded) or is_of_a_text(folded) or not _is_readable(text):
+        return False
+    return _wishes(reader, text, before)["forget"] >= _MIN_LIKELY
 
 
 def _tells(part: str, *, before: str, reader: SentenceReader | None) -> bool:
@@ -178,8 +244,8 @@ def _certain(text: str, before: str, reader: SentenceReader, possible: Mapping[W
 
     ``before`` is the previous turn. ``possible`` contains the only wishes to consider, each with the minimum probability that
     the reader must give it. The likelier of ``forget`` and ``off_record`` also counts as sure if the sum of both
-    probabilities is high and the minimum of this wish is the one in ``_MIN_SURE``. In each case, ``_shows`` must confirm the
-    wish.
+    probabilities is high and the minimum of this wish is the one in ``_MIN_SURE``. In the same way, ``off_record`` counts if
+    its sum with ``remember`` is high. In each case, ``_shows`` must confirm the wish.
 
     The second value is 0 if a wish is returned, or if the text has no part that the reader can read.
     """
@@ -197,6 +263,9 @@ def _certain(text: str, before: str, reader: SentenceReader, possible: Mapping[W
     likelier: WishName = "forget" if either["forget"] >= either["off_record"] else "off_record"
     if _either(either) >= _MIN_EITHER and possible.get(likelier) == _MIN_SURE[likelier] and shows(likelier):
         return likelier, 0.0
+    kept = max(readings, key=_keeping)
+    if kept["off_record"] >= _MIN_NEGATED and _keeping(kept) >= _MIN_EITHER and possible.get("off_record") == _MIN_SURE["off_record"]:
+        return ("off_record", 0.0) if shows("off_record") else (None, kept["none"])
     return None, min(each["none"] for each in readings)
 
 
@@ -216,6 +285,10 @@ def _shows(whole: str, wish: WishName, *, before: str, reader: SentenceReader) -
 
 def _either(wishes: Mapping[Wish, float]) -> float:
     return wishes["off_record"] + wishes["forget"]
+
+
+def _keeping(wishes: Mapping[Wish, float]) -> float:
+    return wishes["off_record"] + wishes["remember"]
 
 
 def _is_readable(text: str) -> bool:

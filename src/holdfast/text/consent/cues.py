@@ -15,7 +15,7 @@ __all__ = ["is_of_a_text", "may_wish", "may_wish_by_form", "shows_in_part"]
 
 _KEEPING: Final = regex(
     r"\b(?:sav(?:e|ed|ing)|stor(?:e|ed|ing)|keep|kept|keeping|record|log|logg|logs|writ|wrote|jot|not(?:e|es|ed|ing)\b|remember|memor|retain|"
-    r"archiv|fil(?:e|ed|ing)\b|profile|data\b|database|trace|forget|repeat|mention|hear|heard|say|said|tell|told|shar(?:e|ed|ing)\b|knows?\b|"
+    r"archiv|fil(?:e|ed|ing)\b|profile|history\b|data\b|database|trace|forget|repeat|mention|hear|heard|say|said|tell|told|shar(?:e|ed|ing)\b|knows?\b|"
     r"hold\b|hang(?:ing)? (?:on )?(?:to|onto)\b|stick|brain|head\b|private|priva|secre|confid|sensitive|between|off (?:the|your|ur|my)\b|quiet|hush|incognito|ghost|mode\b|vault|"
     r"delete|erase|scrub|pretend|vanish|disappear|stays?\b|leave|go(?:es)? no further|anywhere|discreet|ear[s]?\b|mum'?s|lips|"
     r"guard|anot|apunt|registr|escrib|almacen|archivo|memoriz|recuerd|recorda|acord|acuerd|conserv|retene|reteng|tomes? nota|nota[s]?\b|"
@@ -23,7 +23,7 @@ _KEEPING: Final = regex(
     r"borr|olvid|ficha|perfil|historial|oido|callad|tumba|silencio|extraofi|incogn|ahi queda|no salga|sal(?:e|ga) de aqui|constancia|rastro|datos)"
 )
 _NEGATION: Final = regex(
-    r"\b(?:no|not|never|none|nothing|don'?t|dont|doesn'?t|didn'?t|can'?t|cannot|won'?t|wouldn'?t|shouldn'?t|mustn'?t|needn'?t|nobody|without|"
+    r"\b(?:no|not|never|none|nothing|(?:do|does|did|is|are|was|ca|could|wo|would|should|must|need)n'?t|cannot|nobody|without|"
     r"stop|skip|off|out|pause|avoid|rather|ni|nunca|nada|nadie|jamas|sin|tampoco|evita|ningun\w*|dejes?|fuera|private|priva\w*|secre\w*|"
     r"between|entre|confid\w*|delete|erase|wipe|scratch|strike|discard|purge|refrain|borr\w*|forget|olvid\w*|pretend|incogn\w*|ghost|pausa|apaga|only|solo)\b"
 )
@@ -42,9 +42,10 @@ _OTHER_SENSE: Final = regex(
     r"\bi (?:(?!you\b|u\b)[\w']+ ){0,3}(?:forget|forgetting|forgot|remember|remembering)\b|"
     r"\bi (?:(?!you\b|u\b)[\w']+ ){0,3}(?:save|log|write|note|record|jot|retain|store)\b(?! (?:this|that|it|these|those|any of)\b)|"
     r"\b(?:keep|log|save|leave|write) (?:me|us|him|her|them)\b(?! (?:in|on|off|out of) (?:your|ur|my|the (?:record|log|book|file)s?)\b)|"
-    r"\b(?:me |no me )?(?:olvidarme|acordarme|acuerdo|olvide de|olvidaba|recuerdo|guardo|anoto|apunto|tomo notas?)\b|\bse (?:me|nos) olvid\w+"
+    r"\b(?:me |no me )?(?:olvidarme|acordarme|acuerdo|olvide de|olvidaba|recuerdo|guardo|anoto|apunto|tomo (?:notas?|apuntes))\b|\bse (?:me|nos) olvid\w+|"
+    r"\b(?:not?|isn'?t|aren'?t|wasn'?t|nothing|no (?:es|son|era)|nada)(?: (?:a|an|un|una|de|very|really|nada|muy|tan|ningun))* (?:secre|private|privad|confiden)\w*"
 )
-"""Matches verbs such as "save" and "forget" that are not meant for the assistant's memory: "I forgot", "keep me waiting"."""
+"""Matches words that are not meant for the assistant's memory, such as "I forgot" or "keep me waiting", or that deny secrecy."""
 _THESE_WORDS: Final = regex(
     r"\b(?:this|the following|what follows|the next (?:bit|part|thing|message)|what i(?:'m| am) (?:about to|going to)|esto|lo siguiente|lo que (?:viene|sigue|te voy))\b"
 )
@@ -82,7 +83,7 @@ def may_wish(wish: Literal["off_record", "forget", "remember"], folded: str) -> 
 
 
 def _is_not_keeping(folded: str) -> bool:
-    return _KEEPING.search(folded) is not None and _NEGATION.search(folded) is not None
+    return any(_KEEPING.search(part) is not None and _NEGATION.search(part) is not None for part in _PAUSE.split(folded))
 
 
 _OF_A_TEXT: Final = regex(

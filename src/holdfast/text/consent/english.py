@@ -65,6 +65,7 @@ OFF_RECORD: Final = (
     r"^(?:\w+[ ,]+){0,3}this (?:conversation|chat|talk) never happened\b",
     rf"\bi (?:don'?t|do not) (?:consent|agree) to (?:this|that|you|any of this)(?: \w+){{0,3}} (?:{_SAVED}|storing|saving|keeping|recording)",
     r"(?:^|[.,;:!]\s*)(?:this is |it'?s )?(?:just |strictly )?for (?:your|ur) (?:ears|eyes) only\b",
+    r"(?:^|[.,;:!]\s*)(?:this is |it'?s )?(?:(?:just|only|strictly) for this (?:chat|conversation|session|talk)|for this (?:chat|conversation|session|talk) only)\b",
 )
 """Patterns of a wish that something is not kept."""
 COMMAND: Final = rf"{START}{_NOT} (?:please |ever |just )*{_KEEP}\b"
@@ -121,10 +122,10 @@ _SAID: Final = (
 )
 SAID: Final = rf"\b{_SAID}\b"
 """Matches words that refer to what the user has just said, such as "my last message"."""
-BARE: Final = rf"^{_POLITE}{_ASKING}{_POLITE}{_ERASE} (?:that|this|it|all that|all of that)(?: one| bit| part| last (?:bit|part|thing|one))?(?:[ ,]+(?:please|pls|ok|thanks|thank you|lol|now|again))*[.!]*$"
+BARE: Final = rf"^{_POLITE}{_ASKING}{_POLITE}{_ERASE} (?:that|this|it|all that|all of that)(?: one| bit| part| last (?:bit|part|thing|one))?(?:[ ,]+(?:please|pls|ok|thanks|thank you|lol|now|again))*(?:,? (?:once|after|when|as soon as) [\w' ]{{2,60}})?[.!]*$"
 """Matches a message that only asks to remove "that". The user may mean their last message, or a text being written."""
 CEASE: Final = (
-    rf"^{_POLITE}{_ASKING}{_POLITE}(?:stop|quit) (?:saving|storing|keeping|retaining|remembering|memori[sz]ing) (?P<subject>(?:(?:that|the fact that) (?:i|i'm|im|we|my|our|he|she)|about)\b.*)",
+    rf"^{_POLITE}{_ASKING}{_POLITE}(?:stop|quit) (?:saving|storing|keeping|retaining|remembering|memori[sz]ing) (?P<subject>(?:(?:that|the fact that) (?:(?:i|i'm|im|we|my|our|he|she)\b|(?:[\w'-]+ ){{1,4}}(?:is|are|was|were|has|have|had)\b)|about\b).*)",
 )
 """Patterns of a wish that a known fact is no longer kept. The group ``subject`` names the fact."""
 FORGET: Final = (
@@ -148,6 +149,11 @@ FORGET: Final = (
     rf"^(?P<subject>[^.?!]{{3,100}}?)[,?.]? (?:please |pls |just |so )*(?:delete|erase|remove|wipe|get rid of|drop|lose) (?:it|that|this|them|all that)(?: {_FROM_MEMORY})(?:,? please)?[.!]*$",
 )
 """Patterns of a wish that something known is forgotten. The group ``subject`` names it."""
+FORGET_NAMED: Final = (
+    rf"^{_POLITE}{_ASKING}{_POLITE}forget (?:about )?"
+    r"(?!(?:it|this|them|me|us|him|her|you|i|we|to|if|when|how|where|who|why|what\w*|everything|all|anything|that (?:i|we|my|our|he|she|it|you)|that(?= *(?:[^\w ]|$)))\b)"
+)
+"""Matches the beginning of a message that may ask to forget something by its name."""
 FORGET_UNLESS: Final = rf"\bforget (?:about )?it\b|\b{_NOT_MEANT}\b"
 
 _FACT: Final = r"(?:that |this\b ?[:,-]? ?|this for (?:later|next time|the future) ?[:,-] ?|: ?|, ?(?=my|i|we|the)|(?=(?:my|our|i|i'm|we|we're|i've|i'd|his|her|the)\b))"

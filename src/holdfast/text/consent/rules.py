@@ -58,7 +58,9 @@ _SUBJECT: Final = regex(
     r"\s+(?!(?:just |have |'ve )*(?:say|said|tell|told|write|wrote|type|typed|mention|share|overshare)\w*\b|(?:digo|dije|cuento|arrepiento)\b)\w"
 )
 """Matches the beginning of a clause with a subject, such as "he drinks". Such a clause always counts as content."""
-_CONSUMED: Final = regex(r"(?:[\s.,:;!?)]+(?:i|i'm|i've|my|but|we|he|he's|she|she's|they|they're|his|her)?)+$")
+_CONSUMED: Final = regex(
+    r"(?:[\s.,:;!?)]+(?:i|i'm|i've|my|but|we|he|he's|she|she's|they|they're|his|her|pero|mi|soy|estoy|tengo|es)?)+$"
+)
 """Matches punctuation and pronouns at the end of a matched wish. They belong to the content after the wish."""
 _NOTHING: Final = regex(
     r"^(?:\W|\b(?:oh|ah|well|so|ok|okay|and|but|just|really|pretty much|almost|y|pero|pues|bueno|casi|la verdad)\b)*"
@@ -83,6 +85,10 @@ _ANNOUNCES: Final = regex(
     r"en ningun (?:sitio|lado|lugar)|en ninguna parte)\b"
 )
 """Matches words that announce something private, such as "I have a secret"."""
+_ONLY_HERE: Final = regex(
+    r"\b(?:(?:just|only|strictly|solo|solamente|nomas|unicamente|nada mas) (?:es )?(?:for|para|por|en) (?:this|est[ae]) \w+|for this \w+ only)\b"
+)
+"""Matches "just for this conversation", which limits how long the content is kept. It says nothing about later messages."""
 _ANYTHING: Final = regex(r"\b(?:anything|nothing|everything|no more|nada|ningun\w*|todo)\b")
 """Matches "anything", "nothing" and similar words.
 
@@ -254,7 +260,7 @@ def reach_of(text: str, tells: Callable[[str], bool] = lambda part: True) -> Rea
     books = _patterns()
     if any(book.said.search(folded) for book in books):
         return "previous"
-    if any(book.rest.search(folded) for book in books):
+    if any(book.rest.search(_ONLY_HERE.sub(" ", folded)) for book in books):
         return "rest"
     if any(book.previous.search(folded) for book in books):
         return "previous"

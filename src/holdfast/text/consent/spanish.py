@@ -11,7 +11,7 @@ _POLITE: Final = (
 )
 _ASKING: Final = (
     r"(?:(?:me )?(?:puedes|podes|podrias|puede|podria|podras|quieres|queres) |(?:quiero|quisiera|necesito|prefiero|preferiria|me gustaria|te pido|le pido|os pido|pido|te ruego|ruego|"
-    r"le agradeceria|agradeceria|solicito) (?:por favor )?que |(?:haz|hace|hacé|haga) el favor de |(?:debes|deberias|tienes que|tenes que|hay que|te toca|vete|ve) |procura |asegurate de (?:que )?)?"
+    r"le agradeceria|agradeceria|solicito) (?:por favor )?que |(?:te|le|les|os) \w{3,}(?:o|ria) (?:por favor |mucho )?que |(?:haz|hace|hacé|haga) el favor de |(?:debes|deberias|tienes que|tenes que|hay que|te toca|vete|ve) |procura |asegurate de (?:que )?)?"
 )
 _FROM_WHEN: Final = (
     r"(?:(?:(?:de|desde|a partir de) (?:aqui|ahora|aca|ahorita|hoy|ya|este momento)(?: (?:en|pa|para) (?:adelante|mas))?|en adelante|por (?:ahora|hoy|el momento|un rato|favor)|"
@@ -53,7 +53,7 @@ OFF_RECORD: Final = (
     rf"{START}(?:olvida|olvidate(?: de)?|olvidá|olvide|olvidese(?: de)?) (?:guardar )?(?:lo (?:ultimo )?que (?:te )?(?:acabo|acabe) de|lo que (?:te )?dije recien|lo ultimo que (?:te )?dije|que (?:te )?dije eso|eso ultimo|lo que te dije (?:recien|hace un (?:rato|momento)))",
     r"(?:^|[.,;:!(¡]\s*)(?:(?:vos|tu|usted|y|mejor) )*(?:haz|hace|haga|hagamos|hacé) (?:de cuenta|como)(?: si| que)?(?: yo)? (?:que )?(?:no|nunca)\b",
     r"(?:^|[.,;:!(¡]\s*)(?:tu|vos|usted) no (?:has oido|oiste|escuchaste|viste|sabes) nada\b",
-    r"\b(?:solo|solamente|nomas|unicamente|nada mas) (?:es )?(?:para|por|en) est[ae] (?:charla|chat|conversacion|consulta|platica|rato|vez)\b[^.?!]{0,20}(?:no|y ya|,)",
+    r"\b(?:solo|solamente|nomas|unicamente|nada mas) (?:es )?(?:para|por|en) est[ae] (?:charla|chat|conversacion|consulta|platica|rato|vez)\b[^.?!]{0,20}(?:no|y ya|[,:])",
     r"\b(?:esto|eso|lo que [^.?!]{2,30}) no (?:sale|salga|sal(?:e|ga)) de aqui\b",
 )
 """Patterns of a wish that something is not kept."""
@@ -68,7 +68,7 @@ They can also match a plain statement about what some people share, so they coun
 """
 REST: Final = (
     r"\b(?:(?:de|desde) (?:aqui|ahora|aca|ahorita|hoy) (?:en|pa) (?:adelante|mas)|desde (?:ahora|hoy|ahorita)|a partir de (?:ahora|aqui|este momento|ahorita)|de ahora en|en adelante|por (?:un|el) (?:rato|momento|ratito|resto)|por ahora|hasta (?:nuevo aviso|que (?:te|yo|me|se|lo))|no (?:me |te |lo )*(?:est(?:es?|en)|sig(?:as?|an)|vayas? a estar) \w+ndo|"
-    r"mientras|(?:toda |en )?esta (?:conversacion|charla|sesion|platica)|este chat|el resto|(?:deja|deje|para|pare|pausa|pause|suspende|desactiva|apaga|corta|frena) (?:ya )?(?:de (?:guardar|grabar|anotar|apuntar|registrar|recordar|memorizar|tomar)|(?:la|tu|esa) (?:memoria|grabadora))|"
+    r"mientras|(?:toda |en )?esta (?:conversacion|charla|sesion|platica)|este chat|el resto|(?:deja|deje|(?<!es )para|pare|pausa|pause|suspende|desactiva|apaga|corta|frena) (?:ya )?(?:de (?:guardar|grabar|anotar|apuntar|registrar|recordar|memorizar|tomar)|(?:la|tu|esa) (?:memoria|grabadora))|"
     r"modo (?:privado|incognito|fantasma|invitado|secreto|anonimo)|nada de lo que (?:te )?(?:diga|cuente|oigas|hablemos)|un (?:momento|rato|ratito)|hoy)\b"
 )
 """Matches words of a wish that covers all following messages."""
@@ -113,7 +113,7 @@ _ERASE_IT: Final = (
 )
 BARE: Final = (
     rf"^{_POLITE}(?:(?:no|nono|anda|ay)[ ,]+)*{_POLITE}{_ASKING}(?:(?:eso|esto)(?: ultimo)?,? )?(?:{_ERASE_IT}(?:lo|la)(?: eso| esto)?|{_ERASE_IT} (?:eso|esto))"
-    r"(?:[ ,]+(?:por favor|porfa|porfis|gracias|anda|si|dale|ya|nomas|mejor|poh?|pues|eh|que \w+(?: \w+)?))*[.!]*$"
+    r"(?:[ ,]+(?:por favor|porfa|porfis|gracias|anda|si|dale|ya|nomas|mejor|poh?|pues|eh|que \w+(?: \w+)?))*(?:,? (?:en cuanto|cuando|despues|apenas|una vez|al \w+r)\b[\w ]{0,60})?[.!]*$"
 )
 """Matches a message that only asks to remove "that". The user may mean their last message, or a text being written."""
 _SUBJUNCTIVE: Final = (
@@ -121,7 +121,7 @@ _SUBJUNCTIVE: Final = (
 )
 CEASE: Final = (
     rf"\bya no (?:me |lo )?{_SUBJUNCTIVE} (?P<subject>(?:lo de|lo del|de que|que (?!te\b|le\b|yo te\b))\b.*)",
-    rf"{START}(?:deja|deje|dejen|para|pare) de (?:record|acord|sab|guard|ten)\w+ (?:de )?(?P<subject>(?:que (?:soy|estoy|tengo|me|mi|vivo|trabajo|no|\w+o)\b|lo de\b|lo del\b).*)",
+    rf"{START}(?:deja|deje|dejen|para|pare) de (?:record|acord|sab|guard|ten)\w+ (?:de )?(?P<subject>(?:que (?!(?:te|le|les|os|yo)\b)\w+ |lo de\b|lo del\b).*)",
 )
 """Patterns of a wish that a known fact is no longer kept. The group ``subject`` names the fact."""
 FORGET: Final = (
@@ -136,13 +136,17 @@ FORGET: Final = (
     rf"{START}{_TAKE} (?P<subject>[^.?]{{1,120}}?) (?:{_FROM_MEMORY})",
     rf"{START}{_TAKE} (?:{_FROM_MEMORY})[:,]? (?P<subject>[^.?]{{1,120}})",
     rf"{START}{_TAKE} (?P<subject>(?:eso |esto |todo |cualquier cosa |toda la informacion |los datos |el dato |la informacion )?(?:de )?(?:lo )?que (?:\w+ )?{_KNOWN}\b.*)",
-    rf"{START}{_TAKE} (?P<subject>(?:todo )?(?:lo (?:de|del|que (?:te|le|les|os) (?:dije|conte|he (?:dicho|contado)|comente)|relativo|relacionado)|los datos (?:de|sobre)|los recuerdos (?:de|sobre)|eso que (?:anotaste|guardaste|apuntaste))\b.*)",
+    rf"{START}{_TAKE} (?P<subject>(?:todo )?(?:lo (?:de|del|que (?:te|le|les|os) (?:dije|conte|he (?:dicho|contado)|comente)|relativo|relacionado)|(?:el|la|los|las|ese|esa|esos|esas|tus) (?:datos?|info(?:rmacion)?|recuerdos?) (?:del?|sobre|que)|eso que (?:anotaste|guardaste|apuntaste))\b.*)",
     rf"{START}(?:borra|borre|elimina|elimine|quita) (?P<subject>mis? (?:\w+ )?(?:direccion|numero|telefono|cumpleanos|edad|peso|salario|sueldo|diagnostico|dieta|nombre|apodo|correo|trabajo|alergias?|datos(?: \w+)*))[.!]*(?: (?:por favor|porfa))?[.!]*$",
     r"\b(?:ya )?no (?:quiero|quisiera|necesito|hace falta) que (?:sigas )?(?:record(?:ando|es)|recuerdes|sab(?:iendo)|sepas|te acuerdes de|tengas guardad[oa])(?: mas)? (?P<subject>(?!esto\b|nada\b|lo que te voy)[^.,]*)",
     r"^(?P<subject>(?:lo (?:que (?:te|le|les|os) (?:dije|conte|comente)|de)|eso que (?:te|le|les|os) (?:dije|conte)|ese dato)[^.?!]{2,80}?),? (?:por favor |porfa |mejor |ya )*(?:olvid(?:alo|elo|ate)|borr(?:alo|elo)|elimin(?:alo|elo)|quit(?:alo|elo)|sacalo|saquelo|descart(?:alo|elo))\b[^.]{0,20}[.!]*$",
     rf"{START}(?P<subject>(?:borr(?:alo|ame|a)|elimin(?:alo|a)|olvid(?:alo|a|ate de)) (?:absolutamente )?todo)\b",
 )
 """Patterns of a wish that something known is forgotten. The group ``subject`` names it."""
+FORGET_NAMED: Final = (
+    rf"^{_POLITE}{_ASKING}{_POLITE}{_FORGET} (?:de |a )?(?!(?:eso|esto|el(?= *(?:[^\w ]|$))|todo|nada|lo|que|me|te|se|si|cuando|como|donde|quien|\w+[aei]r)\b)"
+)
+"""Matches the beginning of a message that may ask to forget something by its name."""
 FORGET_UNLESS: Final = r"\bolvid(?:alo|elo)[,.!]* (?:mejor|pidamos|vamos|ya|da igual|no importa|pedimos|hagamos)|^\W*olvid(?:alo|elo|ate)\W*$|\b(?:un|por un) (?:segundo|momento|rato|instante|minuto)\b|\bpor ahora\b|\bdecia\b"
 
 _FACT: Final = r"(?:que |esto ?[:,-] ?|lo siguiente ?[:,-] ?|: ?|, ?(?=mi|soy|tengo)|(?=mis? |nuestr))"
