@@ -169,7 +169,7 @@ def test_the_reason_and_the_words_before_it_are_cut_off_from_the_subject_of_a_wi
         ("Marcus is my flatmate.", "Forget Marcus."),
         ("Tengo un tatuaje de una garza.", "olvida el tatuaje"),
         ("Marcos es mi compañero de piso.", "olvida a Marcos, porfa"),
-        ("My shoe size is 44.", "remove my shoe size"),
+        ("Remember that my shirt size is medium.", "delete my shirt size"),
     ],
 )
 def test_a_thing_that_is_only_named_is_forgotten_if_it_is_known(memory: Engine, fact: str, text: str) -> None:
@@ -200,20 +200,22 @@ def test_a_thing_that_is_named_in_its_own_session_is_forgotten_before_it_is_lear
     [
         ("forget the piano lessons", "Ok."),
         ("forget the soup, I'll have the fish", "Ok."),
-        ("Forget the soup.", "For the starter, I would suggest either the soup or a small plate of oysters."),
+        ("Forget the garage.", "The plan has three rooms on the ground floor, and a garage next to the kitchen."),
         ("olvida la sopa, mejor tacos", "Ok."),
         ("Don't forget the soup!", "Ok."),
         ("Did you forget the soup?", "Ok."),
     ],
 )
 def test_a_thing_that_is_unknown_or_belongs_to_the_talk_is_not_forgotten(memory: Engine, text: str, reply: str) -> None:
-    memory.remember("Loves onion soup.", user="ana")
+    facts = {"Loves onion soup.", "Plays the piano.", "Rents a garage."}
+    for fact in facts:
+        memory.remember(fact, user="ana")
     with memory.session(user="ana") as session:
         session.add("user", "I can't decide.")
         session.add("assistant", reply)
         said = session.add("user", text)
     assert (said.consent, said.action) == (None, None)
-    assert _texts(memory) == {"Loves onion soup."}
+    assert _texts(memory) == facts
 
 
 def test_a_wish_that_may_be_one_to_forget_withholds_its_message_if_nothing_is_known(memory: Engine) -> None:
@@ -222,11 +224,11 @@ def test_a_wish_that_may_be_one_to_forget_withholds_its_message_if_nothing_is_kn
         assert said.action == "off_record"
 
 
-def test_the_name_of_a_task_is_no_wish_although_the_user_has_written_it_before(memory: Engine) -> None:
+def test_a_thing_that_only_occurred_in_a_task_is_not_forgotten(memory: Engine) -> None:
     with memory.session(user="ana") as session:
-        session.add("user", "Draw a table and a chart of these figures.")
+        session.add("user", "Draw a garage with a red door.")
         session.add("assistant", "Done.")
-        assert session.add("user", "forget the chart").consent is None
+        assert session.add("user", "forget the garage").consent is None
 
 
 @pytest.mark.long

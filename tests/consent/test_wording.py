@@ -102,7 +102,7 @@ def test_a_wish_that_no_part_of_a_message_shows_is_no_wish(text: str) -> None:
     [
         "Don't keep this, my aunt Vera drinks.",
         "No lo anotes, mi tía Vera bebe.",
-        "It isn't necessary to memorize this, my aunt Vera drinks.",
+        "it isn't necessary to memorize this, I take sertraline 50",
         "Le suplico que no conserve lo siguiente: mi tía Vera bebe.",
     ],
 )

@@ -264,8 +264,9 @@ def _certain(text: str, before: str, reader: SentenceReader, possible: Mapping[W
     if _either(either) >= _MIN_EITHER and possible.get(likelier) == _MIN_SURE[likelier] and shows(likelier):
         return likelier, 0.0
     kept = max(readings, key=_keeping)
-    if kept["off_record"] >= _MIN_NEGATED and _keeping(kept) >= _MIN_EITHER and possible.get("off_record") == _MIN_SURE["off_record"]:
-        return ("off_record", 0.0) if shows("off_record") else (None, kept["none"])
+    is_negated = possible.get("off_record") == _MIN_SURE["off_record"] and kept["off_record"] >= _MIN_NEGATED
+    if is_negated and _keeping(kept) >= _MIN_EITHER and shows("off_record"):
+        return "off_record", 0.0
     return None, min(each["none"] for each in readings)
 
 

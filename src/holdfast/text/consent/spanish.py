@@ -143,9 +143,7 @@ FORGET: Final = (
     rf"{START}(?P<subject>(?:borr(?:alo|ame|a)|elimin(?:alo|a)|olvid(?:alo|a|ate de)) (?:absolutamente )?todo)\b",
 )
 """Patterns of a wish that something known is forgotten. The group ``subject`` names it."""
-FORGET_NAMED: Final = (
-    rf"^{_POLITE}{_ASKING}{_POLITE}{_FORGET} (?:de |a )?(?!(?:eso|esto|el(?= *(?:[^\w ]|$))|todo|nada|lo|que|me|te|se|si|cuando|como|donde|quien|\w+[aei]r)\b)"
-)
+FORGET_NAMED: Final = rf"^{_POLITE}{_ASKING}{_POLITE}{_FORGET} (?:de |a )?(?!(?:eso|esto|el(?= *(?:[^\w ]|$))|todo|nada|lo|que|me|te|se|si|cuando|como|donde|quien|\w+[aei]r)\b)"
 """Matches the beginning of a message that may ask to forget something by its name."""
 FORGET_UNLESS: Final = r"\bolvid(?:alo|elo)[,.!]* (?:mejor|pidamos|vamos|ya|da igual|no importa|pedimos|hagamos)|^\W*olvid(?:alo|elo|ate)\W*$|\b(?:un|por un) (?:segundo|momento|rato|instante|minuto)\b|\bpor ahora\b|\bdecia\b"
 
