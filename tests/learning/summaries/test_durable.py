@@ -53,3 +53,12 @@ def test_small_talk_of_a_summary_is_not_in_the_document() -> None:
 )
 def test_sentences_that_state_an_ended_fact_are_left_out(text: str, ended: list[str], live: list[str], left: str) -> None:
     assert without_ended(text, ended, live) == left
+
+
+@pytest.mark.parametrize(
+    "question", ["The user asked: what's the capital of Mongolia?", "El usuario preguntó: ¿cuál es la capital de Perú?"]
+)
+def test_questions_about_the_world_in_summaries_stay_out_of_the_base_document(question: str) -> None:
+    document = distill("", [f"{question} The user said: I work at Airbus."], ["The user lives in Toulouse."])
+    assert "capital" not in document
+    assert "Airbus" in document

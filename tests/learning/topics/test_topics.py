@@ -520,3 +520,14 @@ def test_grouping_is_deterministic() -> None:
 def test_zero_and_nan_vectors_get_no_group(count: int) -> None:
     assert (groups(np.zeros((count, 8), dtype=np.float32)) == UNPLACED).all()
     assert (groups(np.full((count, 8), np.nan, dtype=np.float32)) == UNPLACED).all()
+
+
+@pytest.mark.parametrize(
+    ("texts", "generic"),
+    [
+        (["I decided to put the second hive next to the hedge.", "I found out that the bees need water."], {"put", "second"}),
+        (["Decidí poner otra colmena junto al seto.", "Descubrí que las abejas necesitan agua."], {"poner", "otra"}),
+    ],
+)
+def test_a_topic_is_not_named_after_words_that_fit_any_subject(texts: list[str], generic: set[str]) -> None:
+    assert generic.isdisjoint(name_topic(texts, known=()).name.split("-"))

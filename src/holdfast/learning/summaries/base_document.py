@@ -137,7 +137,8 @@ def _from_summaries(summaries: Sequence[str]) -> Iterator[_Item]:
     for number, summary in reversed(list(enumerate(summaries, start=1))):
         is_recent = number > len(summaries) - _RECENT_SUMMARIES
         for sentence in split_sentences(summary):
-            if fold(sentence).startswith(_ALSO_PREFIXES) or not is_notable(sentence):
+            is_question = sentence.rstrip(' ."”»').endswith("?")  # a question about the world is small talk
+            if fold(sentence).startswith(_ALSO_PREFIXES) or is_question or not is_notable(sentence):
                 continue
             value = (0.5 if is_recent else 0.2) + importance_of(sentence) / 40
             yield _Item(

@@ -39,6 +39,8 @@ _GENERIC_WORDS = frozenset(
     "hacer tiene tener puede poder debe deber sabe cree encontró encuentra descubrió lleva toma va fue ser estar decidió decidido decided decides plan plans "
     "always never usually often sometimes every day days week weeks month months year years time times today tomorrow yesterday "
     "siempre nunca suele menudo veces vez día días semana semanas mes meses año años hoy mañana ayer hora horas new old good "
+    "put puts putting set sets settle settled sell sells selling choose chose chosen agree agreed pone poner puso pondrá pondremos vende vender elige elegir eligió acordó acordado "
+    "second third fourth another again half segundo segunda tercero tercera otro otra medio media "
     "bad best better big small first last next many much one two three thing things way something nuevo nueva viejo bueno buena "
     "mejor peor grande pequeño primero primera último última muchos muchas cosa cosas algo manera forma tres without within "
     "instead also still already yet ever even really only well however todavía ya además entonces luego después durante "
