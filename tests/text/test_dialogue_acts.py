@@ -16,6 +16,13 @@ ACTS = {
         "a qué hora sale el bus",
         "te acuerdas cómo se llamaba el fontanero",
         "cto le debo todavía a beto?",
+        "wen is my chem mock",
+        "wondering when my MOT is due",
+        "I can't think what my dentist is called",
+        "necesito saber cuándo es el parcial",
+        "no me acuerdo de dónde dejé las llaves",
+        "dónde dejé el carro",
+        "oye y mi dentista cómo se llama",
     ),
     "request": (
         "set a timer for ten minutes",
@@ -35,6 +42,15 @@ ACTS = {
         "recuérdame que el martes tengo dentista",
         "apunta: examen de estadística 14 de marzo 9am",
         "put sticks on my list for when im back two pairs vic firth 5b hickory not the 5as",
+        "Order number is 55-812",
+        "The recital is in D minor, isn't it?",
+        "El ensayo es el jueves, ¿no?",
+        "Book club is on the first Tuesday",
+        "Make-up gives me a rash",
+        "Hace diez años que no fumo",
+        "Para mí el café sin azúcar",
+        "When I was ten we lived in Basra",
+        "I forgot to mention I'm allergic to latex",
     ),
     "small_talk": (
         "thanks love",
@@ -72,6 +88,11 @@ def test_a_message_that_answers_nothing_is_not_a_reply(text: str) -> None:
     assert classify_act(text, "Do you have any allergies?") != "reply"
 
 
+@pytest.mark.parametrize("text", ["Qué pena.", "¡Qué rico!", "How lovely!", "What a shame."])
+def test_an_exclamation_is_not_what_was_asked(text: str) -> None:
+    assert asked_in(text) is None
+
+
 def test_only_the_question_at_the_end_of_a_message_is_what_was_asked() -> None:
     assert asked_in("I can do that. What size do you wear?") == "What size do you wear?"
     assert asked_in("Is it cold? Then wear a coat. It will help. Have a good day.") is None
@@ -84,12 +105,30 @@ def test_the_asking_part_is_separated_from_the_stating_part() -> None:
 
 
 @pytest.mark.parametrize(
-    "query", ["What did I ask you yesterday?", "my last question", "¿qué te pregunté ayer?", "qué te pedí el lunes"]
+    "query",
+    [
+        "What did I ask you yesterday?",
+        "my last question",
+        "¿qué te pregunté ayer?",
+        "qué te pedí el lunes",
+        "What have I been asking about this week?",
+        "¿Qué te estuve preguntando ayer?",
+        "¿qué quería saber ayer?",
+    ],
 )
 def test_a_query_about_earlier_questions_is_recognized(query: str) -> None:
     assert is_about_asking(query)
 
 
-@pytest.mark.parametrize("query", ["What is my sister called?", "did I tell you where I live?", "¿dónde vivo?"])
+@pytest.mark.parametrize(
+    "query",
+    [
+        "What is my sister called?",
+        "did I tell you where I live?",
+        "¿dónde vivo?",
+        "What is the answer to my security question?",
+        "¿Cuál es la pregunta secreta del banco?",
+    ],
+)
 def test_other_queries_are_not_about_earlier_questions(query: str) -> None:
     assert not is_about_asking(query)

@@ -52,10 +52,10 @@ _STARTS: Final = regex(
     rf"|(?P<run_on> )(?=(?:i|he|she|they|we) {_AUXILIARY}\b|{_SHORT} \w|my (?:\w+ ){{1,2}}?(?:is|are|was|has|have)\b|my (?:\w+ )?\w+'s (?:\w+ing|been|got|not|an?|the|in|on|at)\b|(?:me|nos) (?:di[jo]\w*|\w+(?:ó|aron|ieron))\b|{_SPANISH_FIRST_PERSON}{_AFTER_VERB})"
 )
 _TIES: Final = regex(
-    r"\b(?:that|which|who|whom|whose|what|where|when|while|why|how|if|whether|because|cause|cuz|since|as|than|until|till|before|after|although|though|"
+    r"\b(?:that|which|who|whom|whose|what|where|when|while|why|how|if|whether|because|cause|cuz|coz|cos|bc|since|as|than|until|till|before|after|although|though|"
     r"think|thinks|thought|know|knows|knew|said|says|say|told|tell|me|guess|hope|sure|believe|feel|mean|means|wish|see|saw|glad|afraid|remember|forget|and|or|but|so|"
     r"then|to|of|for|with|in|on|at|by|from|about|like|do|does|did|is|are|was|were|have|has|had|can|could|will|would|should|the|a|an|all|everything|only|thing|way|time|day|"
-    r"que|quien|donde|cuando|como|si|porque|aunque|mientras|lo|la|le|les|te|me|se|nos|no|ya|y|o|ni|pero|tambien|también|yo|tu|él|el|ella|ellos|ellas|usted|ustedes|"
+    r"qu[eé]|qui[eé]n|ad[oó]nde|d[oó]nde|cu[aá]ndo|c[oó]mo|cu[aá]l|cu[aá]nt[oa]s?|si|porque|xq|pq|aunque|mientras|lo|la|le|les|te|me|se|nos|no|ya|y|o|ni|pero|tambien|también|yo|tu|él|el|ella|ellos|ellas|usted|ustedes|"
     r"de|del|a|al|en|con|por|para|un|una|los|las|mi|mis|su|sus|muy|mas|más|todo|eso|esto|siempre|nunca|ahora|luego|entonces|pues|bueno)$"
     r"|\b(?:tell|told|ask|asked|show|remind|convince)(?: \w+){1,3}$"
 )
