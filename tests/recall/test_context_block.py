@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from holdfast import Context, Engine, Hit, Memory, Scope
 from holdfast.recall.context.block import render_block
-from holdfast.recall.relevance.answers import MANY_HITS
+from holdfast.recall.relevance.answers import MANY_HITS, probable_answers
 from holdfast.recall.uses import SHOWN
 from holdfast.services import services
 from holdfast.testing import FrozenClock
@@ -287,6 +287,11 @@ def test_among_many_hits_the_best_one_decides_about_the_heading() -> None:
     for best, heading in ((0.2, "Relevant now:"), (0.1, "Related, perhaps not an answer:")):
         lines = render_block([], [_hit(best, "tea"), *weak], max_tokens=2000, nonce_key="k").text.splitlines()
         assert [line for line in lines if line in headings] == [heading]
+
+
+@pytest.mark.parametrize(("number", "score", "answers"), [(2, 0.5, 0), (12, 0.2, 0), (12, 0.4, 12), (MANY_HITS, 0.2, MANY_HITS)])
+def test_the_fewer_hits_there_are_the_higher_is_the_score_of_a_probable_answer(number: int, score: float, answers: int) -> None:
+    assert len(probable_answers([_hit(score, f"dog {place}") for place in range(number)])) == answers
 
 
 @pytest.mark.parametrize("budget", range(40, 75))

@@ -1,13 +1,14 @@
 """A question is not returned as an answer, and a reply forms one unit with its question."""
 
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from holdfast import Engine
 from holdfast.filters import MessagePlace
 from holdfast.recall.relevance.stored_asks import without_questions
+from holdfast.testing import FrozenClock
 from holdfast.types.common import Act
 
 
@@ -52,6 +53,53 @@ def test_earlier_questions_are_found_when_they_are_asked_for(memory: Engine) -> 
     assert memory.recall("What did I ask you about eggs?", user="ana")[0].text == "How long do eggs boil?"
 
 
+def test_the_last_questions_are_listed_newest_first(memory: Engine, clock: FrozenClock) -> None:
+    for text in ("who was the first woman in space?", "my bike is at the repair shop", "how long do I steam broccoli"):
+        _talk(memory, ("user", text))
+        clock.advance(timedelta(days=3))
+    hits = memory.recall("What was my last question?", user="ana")
+    assert [hit.text for hit in hits] == ["how long do I steam broccoli", "who was the first woman in space?"]
+
+
+def test_a_stored_request_is_found_by_a_word_in_it_but_after_a_statement_with_the_word(memory: Engine) -> None:
+    _talk(memory, ("user", "give me five names for a shy octopus"))
+    _talk(memory, ("user", "the tram was late again"), ("user", "my coat is green"))
+    hits = memory.recall("octopus", user="ana")
+    assert hits[0].text == "give me five names for a shy octopus"
+    assert hits[0].is_relevant
+    _talk(memory, ("user", "the octopus at the aquarium is called Nook"))
+    assert memory.recall("octopus", user="ana")[0].text == "the octopus at the aquarium is called Nook"
+
+
+@pytest.mark.ledger("X31")
+@pytest.mark.parametrize(
+    ("query", "role", "expected"),
+    [
+        ("What did I ask you yesterday?", "user", {"how long do I steam broccoli", "Could you explain moles simply?"}),
+        ("¿Qué te pregunté ayer?", "user", {"how long do I steam broccoli", "Could you explain moles simply?"}),
+        ("What did you ask me yesterday?", "assistant", {"Shall I set a timer?"}),
+        ("¿Qué me preguntaste ayer?", "assistant", {"Shall I set a timer?"}),
+    ],
+)
+def test_the_questions_of_a_day_are_listed_without_its_statements(
+    memory: Engine, clock: FrozenClock, query: str, role: str, expected: set[str]
+) -> None:
+    _talk(memory, ("user", "who was the first woman in space?"))
+    clock.advance(timedelta(days=9))
+    _talk(
+        memory,
+        ("user", "how long do I steam broccoli"),
+        ("assistant", "Four minutes. Shall I set a timer?"),
+        ("user", "my bike is at the repair shop"),
+        ("user", "Could you explain moles simply?"),
+    )
+    memory.remember("rides a bike to work", user="ana")
+    clock.advance(timedelta(days=1))
+    hits = memory.recall(query, user="ana")
+    assert {asked for hit in hits if hit.is_relevant and (asked := hit.text.removeprefix("Four minutes. "))} == expected
+    assert {hit.message.role for hit in hits if hit.message and hit.is_relevant} == {role}
+
+
 def test_a_reply_is_found_by_its_question_and_shown_with_it(memory: Engine) -> None:
     _talk(memory, ("assistant", "Nice. Do you have any allergies?"), ("user", "just shellfish"))
     _talk(memory, ("user", "the car is in the garage"), ("user", "it rained all day"))
@@ -60,6 +108,16 @@ def test_a_reply_is_found_by_its_question_and_shown_with_it(memory: Engine) -> N
         assert hit.text == "just shellfish"
         assert hit.asked == "Do you have any allergies?"
     assert 'asked "Do you have any allergies?", user said) just shellfish' in memory.context("allergies", user="ana").text
+
+
+def test_the_same_answer_to_two_questions_is_found_twice(memory: Engine) -> None:
+    _talk(memory, ("assistant", "How many bicycles do you own?"), ("user", "two"))
+    _talk(memory, ("assistant", "How many bicycles does your sister own?"), ("user", "two"))
+    hits = memory.recall("how many bicycles?", user="ana", kinds=["message"])
+    assert sorted(hit.asked for hit in hits if hit.asked) == [
+        "How many bicycles do you own?",
+        "How many bicycles does your sister own?",
+    ]
 
 
 @pytest.mark.ledger("X31")

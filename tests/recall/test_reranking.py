@@ -119,6 +119,18 @@ def test_a_message_is_rated_with_its_speaker(open_memory: Callable[..., Engine])
     assert sorted(favors.asked[0]) == ["Rosa: the parrot ate", "assistant: good for the parrot"]
 
 
+def test_a_reply_is_rated_with_the_question_that_it_answers(open_memory: Callable[..., Engine]) -> None:
+    favors = Favors("nuts")
+    memory = open_memory(reranker=favors)
+    with memory.session(user="ana") as session:
+        session.add("assistant", "Do you eat nuts?")
+        session.add("user", "never, they make me itch")
+        session.add("user", "my coat is in the hall")
+    hits = memory.recall("what makes me itch?", user="ana", kinds=["message"])
+    assert "Do you eat nuts? user: never, they make me itch" in favors.asked[0]
+    assert hits[0].text == "never, they make me itch"
+
+
 def test_a_candidate_that_the_model_does_not_rate_keeps_its_score(open_memory: Callable[..., Engine]) -> None:
     plain = {hit.text: hit.score for hit in filled(open_memory()).recall("parrot", user="ana")}
     chat = ScriptedChat(respond=lambda asked: json.dumps({"ratings": [{"note": numbered(asked)[FACTS[0]], "rating": 3}]}))

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from holdfast.text.periods import periods_of
+from holdfast.text.periods import period_of_last_questions, periods_of
 
 NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)  # a Sunday
 
@@ -50,6 +50,18 @@ def days(question: str) -> list[tuple[str, str]]:
 )
 def test_the_period_that_a_question_names_is_found(question: str, expected: tuple[str, str]) -> None:
     assert days(question) == [expected]
+
+
+@pytest.mark.parametrize("question", ["What was my last question?", "¿Cuál fue mi última pregunta?", "my previous questions"])
+def test_a_query_for_the_last_questions_covers_the_last_year(question: str) -> None:
+    (period,) = period_of_last_questions(question, NOW)
+    assert period.alone
+    assert period.holds(NOW - timedelta(days=200))
+
+
+@pytest.mark.parametrize("question", ["That was my question.", "What was my last question about Rome?", "my last job"])
+def test_other_queries_do_not_ask_for_the_last_questions(question: str) -> None:
+    assert period_of_last_questions(question, NOW) == []
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,9 @@ from holdfast.protocols import Match, MemoryFilter, MessageFilter, MessagePlace,
 from holdfast.recall.query import RecallQuery
 from holdfast.recall.query_vector import QueryVector
 from holdfast.recall.ranking import SHORT_PERIOD
+from holdfast.recall.relevance.stored_asks import asks
 from holdfast.recall.traces.search_log import current_log, current_run
+from holdfast.text.dialogue_acts import is_about_assistant_asking
 from holdfast.types import TRUST
 
 _MIN_CANDIDATES = 32
@@ -24,6 +26,8 @@ It is larger than the minimum for memories, because a message can gain strength 
 """
 _MAX_PERIOD_MESSAGES = 24
 """Maximum number of messages that each arm (retrieval method) adds from the period of time that the question names."""
+_MAX_PERIOD_QUESTIONS = 96
+"""Maximum number of messages that are read if the question asks for earlier questions. Those that ask nothing are dropped."""
 _DEPTHS = (1, 4, 16)
 """Factors that multiply the number of candidates per arm.
 
@@ -81,7 +85,20 @@ def find_candidates(store: Store, vector: QueryVector, question: RecallQuery) ->
             del found[seq], places[seq]
         if len(left_out) <= len(places):
             break
+    if question.lists_questions:
+        _keep_questions(question, found, places)
     return found, places
+
+
+def _keep_questions(question: RecallQuery, found: dict[int, Found], places: dict[int, MessagePlace]) -> None:
+    """Drop all candidates except messages that ask something: those of the assistant if the query names it, else the user's."""
+    role, run = "assistant" if is_about_assistant_asking(question.text) else "user", current_run()
+    kept = {seq for seq, place in places.items() if (place.speaker or place.role == role) and asks(place)}
+    for item in found.keys() - kept:
+        if run is not None:
+            run.dropped[item], run.left_out[item] = "floor", found[item]
+        del found[item]
+        places.pop(item, None)
 
 
 def _may_be_admitted(place: MessagePlace, question: RecallQuery) -> bool:
@@ -157,7 +174,8 @@ def _add_period_messages(
     question best are added.
     """
     if any(period.alone for period in question.periods):
-        wanted = MessageFilter(reader=question.reader, said=where.said, newest=_MAX_PERIOD_MESSAGES)
+        number = _MAX_PERIOD_QUESTIONS if question.lists_questions else _MAX_PERIOD_MESSAGES
+        wanted = MessageFilter(reader=question.reader, said=where.said, newest=number)
         for rank, message in enumerate(reversed(store.messages(wanted)), 1):
             found.setdefault(message.seq, Found(chunk=0, space="message")).why.append(Vote("time", rank, 1 / rank))
         return

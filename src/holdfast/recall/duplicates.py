@@ -78,7 +78,8 @@ class _DuplicateChecker:
     def repeated(self, hit: Hit) -> Hit | None:
         """Return the kept hit that this hit repeats. If there is none, keep this hit and return None."""
         position = self._positions[hit.id]
-        folded = fold(hit.text[:2000])
+        # A reply forms one unit with its question: "yes" to one question does not repeat "yes" to another.
+        folded = fold(f"{hit.asked or ''} {hit.text[:2000]}")
         if self._has_same_text(position, folded):
             return self._hits[self._kept_texts[folded][0]]
         words = frozenset(_WORD.findall(folded))

@@ -3,11 +3,16 @@
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import Final
 
 from holdfast.presets.base import Preset
 from holdfast.protocols import Space, Store, Vectors
+from holdfast.text.dialogue_acts import is_about_asking
 from holdfast.text.periods import Period
 from holdfast.types import MIN_TRUST, Scope, Where
+
+_MAX_KEYWORDS: Final = 2
+"""Maximum number of words of a query that is not a sentence, such as "café"."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +60,11 @@ class RecallQuery:
         return not self.text.strip() and self.vector is None
 
     @property
+    def lists_questions(self) -> bool:
+        """True if the query asks for the questions of a period and names no subject: "what did I ask you yesterday?"."""
+        return any(period.alone for period in self.periods) and is_about_asking(self.text)
+
+    @property
     def spaces(self) -> tuple[Space, ...]:
         """The spaces to search: live memories, messages or retired memories.
 
@@ -72,6 +82,11 @@ class RecallQuery:
     def memory_kinds(self) -> Collection[str] | None:
         """Kinds of memory to search, or None for all."""
         return None if self.kinds is None else set(self.kinds) - {"message"}
+
+
+def is_keyword(text: str) -> bool:
+    """Return True if a query is only a word or two, such as "café". Such a query does not show what it is about."""
+    return len(text.split()) <= _MAX_KEYWORDS
 
 
 def with_shared_apps(store: Store, reader: Scope) -> Scope:

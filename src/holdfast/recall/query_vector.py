@@ -2,18 +2,15 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Final
 
 from holdfast.protocols import Match, SearchFilter, Store, Vectors
 from holdfast.recall.embedding import ChunkIds, Embedding
 from holdfast.recall.notices import not_embedded_yet, words_only
+from holdfast.recall.query import is_keyword
 from holdfast.recall.relevance.query_gate import UNKNOWN, QueryVerdict, gate_of
 from holdfast.runtime.wait_budget import note
 from holdfast.text.language import is_foreign
 from holdfast.types import Scope
-
-_MAX_KEYWORDS: Final = 2
-"""Maximum number of words of a query that never counts as general, such as "café"."""
 
 
 def catch_up(embedding: Embedding, text: str | None, *, reader: Scope, limit: int, candidates: Callable[[], ChunkIds]) -> None:
@@ -51,7 +48,7 @@ class QueryVector:
         if gate is None or self._vector is None:
             return UNKNOWN
         verdict = gate.judge(self._vector, foreign=is_foreign(self._text))
-        if len(self._text.split()) > _MAX_KEYWORDS:
+        if not is_keyword(self._text):
             return verdict
         return replace(verdict, floor=min(verdict.floor, gate.floor))  # one word does not show what a query is about
 

@@ -250,12 +250,17 @@ def _with_outside(own: Sequence[Hit], outside: Sequence[Hit], limit: int) -> lis
 
 
 def _without_sources(hits: Sequence[Hit]) -> list[Hit]:
-    """Return the hits, without messages from which other hits were derived."""
+    """Return the hits, without messages from which other hits were derived.
+
+    A relevant message stays if the memories derived from it are not relevant. Otherwise a context block would show neither.
+    """
     sources = {source for hit in hits if hit.memory for source in hit.memory.sources}
-    for hit in hits:
-        if hit.id in sources:
-            exclude(hit, "covered")
-    return [hit for hit in hits if hit.id not in sources]
+    relevant = {source for hit in hits if hit.memory and hit.is_relevant for source in hit.memory.sources}
+    covered = [hit for hit in hits if hit.id in (relevant if hit.is_relevant else sources)]
+    for hit in covered:
+        exclude(hit, "covered")
+    ids = {hit.id for hit in covered}
+    return [hit for hit in hits if hit.id not in ids]
 
 
 def _own_secret(store: Store) -> str:

@@ -178,8 +178,11 @@ def _checked(reranker: Reranker, question: str, candidates: Sequence[Candidate],
 
 
 def _candidate_text(hit: Hit) -> str:
-    """Return the text of a hit. The text of a message includes its speaker."""
-    return str(hit) if hit.message is None else f"{hit.message.speaker or hit.message.role}: {hit.text}"
+    """Return the text of a hit. The text of a message includes its speaker, and the question that the message answers."""
+    if hit.message is None:
+        return str(hit)
+    asked = f"{hit.asked} " if hit.asked else ""
+    return f"{asked}{hit.message.speaker or hit.message.role}: {hit.text}"
 
 
 def _rescored(hit: Hit, name: str, rank: int, rating: float) -> Hit:

@@ -18,7 +18,7 @@ from holdfast.recall.candidates import Found, find_candidates, find_matching_chu
 from holdfast.recall.duplicates import without_duplicates
 from holdfast.recall.embedding import Embedding
 from holdfast.recall.hydration import own_part, read_rows
-from holdfast.recall.query import RecallQuery
+from holdfast.recall.query import RecallQuery, is_keyword
 from holdfast.recall.query_vector import QueryVector, catch_up
 from holdfast.recall.ranking import (
     WORD_WEIGHT,
@@ -34,7 +34,7 @@ from holdfast.recall.relevance.stored_asks import without_questions
 from holdfast.recall.traces.search_log import SearchRun, current_log, current_run, step
 from holdfast.text.clean import clean_query, fold
 from holdfast.text.dialogue_acts import is_about_asking
-from holdfast.text.periods import periods_of
+from holdfast.text.periods import period_of_last_questions, periods_of
 from holdfast.text.sentences import split_sentences
 from holdfast.text.terms import document_terms, query_terms
 from holdfast.types import Hit, Memory, Message, Reason
@@ -115,11 +115,16 @@ class _Baseline(NamedTuple):
     sentences: int
     """Number of sentences in the query."""
 
+    def admits(self, strength: float) -> bool:
+        """Return True if an item of this strength exceeds the relevance floor."""
+        return relevance_margin(strength, self.background, best=strength, floor=self.floor, sentences=self.sentences) >= 0
+
 
 def recall(store: Store, embedding: Embedding, question: RecallQuery) -> list[Hit]:
     """Run a search and return the best hits, best first."""
     text = clean_query(question.text)
-    question = replace(question, text=text, periods=periods_of(text, question.now))
+    periods = periods_of(text, question.now) or period_of_last_questions(text, question.now)
+    question = replace(question, text=text, periods=periods)
     if not question.spaces or question.limit < 1:
         return []
     log = current_log()
@@ -141,9 +146,11 @@ def recall(store: Store, embedding: Embedding, question: RecallQuery) -> list[Hi
 
 def _ranked_hits(store: Store, embedding: Embedding, vector: QueryVector, question: RecallQuery) -> list[Hit]:
     found, places = find_candidates(store, vector, question)
-    own = _strengths(embedding, question, found)
+    # Questions of a period are listed by their time: they need not resemble the question for them.
+    own = dict.fromkeys(found, 0.0) if question.lists_questions else _strengths(embedding, question, found)
     if not is_about_asking(question.text) and not any(period.alone for period in question.periods):
-        own = without_questions(own, places, query_terms(question.text, question.languages))
+        keyword = is_keyword(question.text) and "?" not in question.text
+        own = without_questions(own, places, query_terms(question.text, question.languages), is_keyword=keyword)
     strengths = with_context_gains(own, places, question.text, periods=question.periods)
     verdict = vector.verdict
     run = current_run()
@@ -217,7 +224,7 @@ def _best_first(
         max_unread = strengths[ranked[end]] + max_gain if end < len(ranked) else -math.inf
         while read and read[0].strength >= max_unread:
             best = heapq.heappop(read)
-            if not (question.with_sources or not question.distinct or _says_more(best, derived, shown, baseline.floor)):
+            if not (question.with_sources or not question.distinct or _says_more(best, derived, shown, baseline)):
                 if run is not None:
                     run.dropped[_item(best.owner)] = "covered"
             else:
@@ -247,19 +254,20 @@ def _strength_of_quoted(memory: Memory, said: Mapping[str, tuple[str, float]]) -
     return max((value for words, value in quoted if words and words in text), default=-math.inf)
 
 
-def _says_more(candidate: _Ranked, derived: Mapping[str, float], shown: AbstractSet[str], floor: float) -> bool:
+def _says_more(candidate: _Ranked, derived: Mapping[str, float], shown: AbstractSet[str], baseline: _Baseline) -> bool:
     """Return True if a candidate adds something to the other hits.
 
     A memory adds nothing if all its source messages are already ``shown``. A message adds nothing if a memory derived from
-    the message is about as strong. A message also adds nothing if a memory derived from it was superseded, and the new memory
-    has at least the strength ``floor``. ``derived`` maps the ids of memories to their strengths. It also maps the ids of
+    the message is about as strong, unless only the message is relevant. A message also adds nothing if a memory derived from
+    it was superseded, and the new memory has at least the strength of the relevance floor. ``derived`` maps the ids of memories to their strengths. It also maps the ids of
     messages to the strengths of the best memories derived from them.
     """
     owner = candidate.owner
     if isinstance(owner, Message):
-        if candidate.successor is not None and derived.get(candidate.successor.id, -math.inf) >= floor:
+        if candidate.successor is not None and derived.get(candidate.successor.id, -math.inf) >= baseline.floor:
             return False
-        return derived.get(owner.id, -math.inf) < candidate.strength - _MESSAGE_MARGIN
+        best = derived.get(owner.id, -math.inf)
+        return best < candidate.strength - _MESSAGE_MARGIN or (not baseline.admits(best) and baseline.admits(candidate.strength))
     return not owner.sources or not shown >= set(owner.sources)
 
 

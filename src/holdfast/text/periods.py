@@ -34,6 +34,8 @@ _HOLIDAYS: Final = {
 _CONVERSATION_WORDS: Final = frozenset(
     "talk talked talking speak spoke spoken say said saying tell told telling discuss discussed discussing mention mentioned chat "
     "chatted conversation conversations happen happened remind summarise summarize summary recap cover covered us "
+    "ask asked asking question questions request requested requests pregunte preguntaste pregunto preguntamos preguntado preguntando "
+    "pregunta preguntas pedi pediste pedimos pedido pidiendo peticion peticiones consulte consultado consulta consultas "
     "hablar hablamos hablando hablado hable hablaste hablo decir dije dijiste dijo dijimos dijeron dicho digo contar conte contaste "
     "conto contamos contaron contado comentar comentamos comentado comente charlar charlamos charlando charlado conversar conversamos "
     "conversacion conversaciones paso hice hiciste hicimos estuve estuvimos resume resumen resumir".split()
@@ -49,6 +51,10 @@ _MONTH: Final = rf"(?P<month>{'|'.join(sorted((m for m in MONTHS if len(m) > 3 o
 _WEEKDAY: Final = rf"(?P<weekday>{'|'.join(sorted(DAYS, key=len, reverse=True))})"
 _YEAR: Final = r"(?P<year>(?:19|20)\d\d)"
 _WORD: Final = regex(r"\w+")
+_LAST_QUESTIONS: Final = regex(
+    r"\b(?:last|latest|previous|most recent) (?:\w+ )?(?:questions?|requests?)\b|"
+    r"\bultim[oa]s? (?:\w+ )?(?:preguntas?|consultas?|peticion(?:es)?)\b|\b(?:preguntas?|consultas?) anterior(?:es)?\b"
+)
 _HINTS: Final = frozenset({
     *_UNITS, *MONTHS, *DAYS, *(word for feast in _HOLIDAYS for word in re.findall(r"\w+", feast)), "yesterday", "anteayer", "antier",
     "ayer", "anoche", "night", "today", "tonight", "morning", "afternoon", "evening", "hoy", "manana", "tarde", "noche", "weekend",
@@ -82,6 +88,14 @@ def periods_of(question: str, now: datetime) -> list[Period]:
         # Remove each match so that a looser rule cannot match it again.
         text = pattern.sub(" | ", text)
     return [replace(period, alone=True) for period in found] if found and _asks_nothing(text) else found
+
+
+def period_of_last_questions(question: str, now: datetime) -> list[Period]:
+    """Return the last year as a period if a question asks for the last questions: "what was my last question?"."""
+    text = fold(question)
+    if not _LAST_QUESTIONS.search(text) or not _asks_nothing(_LAST_QUESTIONS.sub(" question ", text)):
+        return []
+    return [Period(now - 365 * _DAY, now + _DAY, alone=True)]
 
 
 def _asks_nothing(rest: str) -> bool:

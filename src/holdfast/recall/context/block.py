@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from importlib import resources
 
-from holdfast.recall.relevance.answers import MANY_HITS, is_probable_answer
+from holdfast.recall.relevance.answers import probable_answers
 from holdfast.recall.traces.search_log import leave_out
 from holdfast.text.clean import count_tokens, escape_line
 from holdfast.types import Context, Hit
@@ -74,7 +74,7 @@ def render_block(
     kept: list[Hit] = []
     left_out: list[Hit] = []
     parts: list[list[str]] = [[], [], []]  # pinned, answers, and hits that are probably no answer
-    answers = _find_answers(relevant)
+    answers = probable_answers(relevant)
     for part, hits in enumerate((pinned, relevant)):
         for hit in hits:
             if part and not hit.is_relevant:
@@ -130,16 +130,6 @@ def with_persona(block: Context, persona: str | None) -> Context:
     text = f"{persona}\n\n{block.text}" if block.text else persona
     stable = f"{persona}\n\n{block.stable}" if block.stable else persona
     return replace(block, text=text, stable=stable, tokens=count_tokens(text))
-
-
-def _find_answers(relevant: Sequence[Hit]) -> set[str]:
-    """Return the ids of the hits that go under the heading for probable answers.
-
-    Usually these are the probable answers. If ``relevant`` has at least ``MANY_HITS`` hits and one of the hits is a probable
-    answer, all hits go under that heading.
-    """
-    answers = {hit.id for hit in relevant if is_probable_answer(hit, len(relevant))}
-    return {hit.id for hit in relevant} if answers and len(relevant) >= MANY_HITS else answers
 
 
 def _line(hit: Hit, words: BlockWords) -> str:

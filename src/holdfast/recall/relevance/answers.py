@@ -1,5 +1,6 @@
 """Decide whether a hit is probably an answer, or only related to the question."""
 
+from collections.abc import Sequence
 from typing import Final
 
 from holdfast.types import Hit
@@ -13,6 +14,15 @@ _MIN_SCORES: Final = ((2, 0.56), (5, 0.45), (MANY_HITS - 1, 0.35))
 The scores lie above those of questions without an answer. For 35 such questions in English and Spanish, the highest scores
 were 0.50, 0.53, 0.40 and 0.32, on stores with 1, 2, 5 and 10 items.
 """
+
+
+def probable_answers(hits: Sequence[Hit]) -> set[str]:
+    """Return the ids of the hits that probably answer the question. ``hits`` are the ``MANY_HITS`` best hits, or all hits.
+
+    If there are at least ``MANY_HITS`` hits and one of them is a probable answer, all of them count as answers.
+    """
+    answers = {hit.id for hit in hits if is_probable_answer(hit, len(hits))}
+    return {hit.id for hit in hits} if answers and len(hits) >= MANY_HITS else answers
 
 
 def is_probable_answer(hit: Hit, hits: int) -> bool:

@@ -29,24 +29,40 @@ _QUESTION_WEIGHT: Final = 0.15
 
 With this share, even a question that matches the query perfectly ranks below a statement that answers the query.
 """
+_KEYWORD_WEIGHT: Final = 0.5
+"""Share of its strength that a stored question keeps if the query is one or two words, such as "octopus".
+
+A question with the word is then found. A statement with the word still ranks above it.
+"""
 _NAMED_SPEAKER_WEIGHT: Final = 0.8
 """Share of its strength that a question of a named speaker keeps. Questions between people often contain facts about them."""
 
 
+def asks(place: MessagePlace) -> bool:
+    """Return True if a message asks or requests something, even if it also states something."""
+    act = place.act or classify_act(place.text or "")
+    return act in _ASKING or bool(place.text and split_acts(place.text)[0])
+
+
 def without_questions(
-    strengths: Mapping[int, float], places: Mapping[int, MessagePlace], wanted: Sequence[frozenset[str]]
+    strengths: Mapping[int, float],
+    places: Mapping[int, MessagePlace],
+    wanted: Sequence[frozenset[str]],
+    *,
+    is_keyword: bool = False,
 ) -> dict[int, float]:
     """Return the strengths of items. Messages that ask something lose strength, because they rarely contain an answer.
 
     Small talk loses strength, too. A long message keeps its strength even if it asks something. ``strengths`` and ``places``
     have item numbers as keys. ``places`` contains only messages. ``wanted`` has one set per term of the query: the spellings
-    of the term.
+    of the term. ``is_keyword`` says that the query is only a word or two, not a question.
     """
     weakened = dict(strengths)
     for seq, place in places.items():
         share = _asking_share(place, wanted)
         if share:
-            weight = _NAMED_SPEAKER_WEIGHT if place.speaker else _QUESTION_WEIGHT
+            asked_for = is_keyword and place.act != "small_talk"
+            weight = _NAMED_SPEAKER_WEIGHT if place.speaker else _KEYWORD_WEIGHT if asked_for else _QUESTION_WEIGHT
             gain = max(strengths[seq] - BIAS, 0.0)
             weakened[seq] -= share * (1 - weight) * gain
     return weakened
