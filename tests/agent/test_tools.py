@@ -220,3 +220,12 @@ def test_every_presets_tools_can_be_given_to_every_provider(preset: Any, languag
 def test_an_unknown_tool_cannot_be_offered(memory: Engine) -> None:
     with pytest.raises(SettingsError, match="remember"):
         MemoryTools(memory, names=["dream"])
+
+
+def test_a_reply_is_shown_with_the_question_that_it_answers(memory: Engine) -> None:
+    with memory.session(user="ana") as session:
+        session.add("assistant", "Do you eat nuts?")
+        session.add("user", "never, they make me itch")
+    tools = MemoryTools(memory, user="ana", names=["search_memories"])
+    (found,) = [each for each in tools.call("search_memories", {"query": "do I eat nuts?"}).data if each["type"] == "message"]
+    assert (found["asked"], found["content"]) == ("Do you eat nuts?", "never, they make me itch")

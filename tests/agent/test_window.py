@@ -53,6 +53,25 @@ def test_a_greeting_by_the_assistant_is_left_out_because_the_user_speaks_first()
     assert turns(("assistant", "Welcome!"), ("user", "Hi.")) == [("user", "Hi.")]
 
 
+@pytest.mark.parametrize("limit", [1, 2, 20])
+def test_a_reply_at_the_start_of_the_window_keeps_the_question_that_it_answers(memory: Engine, limit: int) -> None:
+    session = memory.session(user="ana")
+    session.add("assistant", "Welcome! Which bus takes you home?")
+    new = session.add("user", "the 14, from the quay")
+    window = window_for([*session.messages()[:-1], new], limit=limit)
+    assert [(turn.role, turn.text) for turn in window.turns] == [
+        ("user", "(assistant) Which bus takes you home?\n\nthe 14, from the quay")
+    ]
+
+
+def test_a_question_in_the_window_is_not_repeated(memory: Engine) -> None:
+    session = memory.session(user="ana")
+    for role, text in (("user", "Hi."), ("assistant", "Which bus takes you home?"), ("user", "the 14")):
+        session.add(role, text)
+    window = window_for(session.messages(), limit=20)
+    assert [turn.text for turn in window.turns] == ["Hi.", "Which bus takes you home?", "the 14"]
+
+
 @pytest.mark.parametrize("limit", range(1, 12))
 def test_the_limit_never_separates_a_reply_from_its_message(limit: int) -> None:
     window = turns(*pairs(0, 8), limit=limit)

@@ -150,7 +150,7 @@ def _document(hit: holdfast.Hit) -> Document:
         named = {"key": hit.memory.key, "topic": hit.memory.topic, "namespace": list(hit.memory.namespace) or None}
         about = {**hit.memory.metadata, **about, **{name: value for name, value in named.items() if value is not None}}
     elif hit.message is not None:
-        about |= {"role": hit.message.role, "session": hit.message.session}
+        about |= {"role": hit.message.role, "session": hit.message.session, **({"asked": hit.asked} if hit.asked else {})}
     return Document(id=hit.id, page_content=hit.text, metadata=about)
 
 

@@ -163,7 +163,13 @@ def _check_limit(limit: int | None) -> None:
 
 def _entry(hit: holdfast.Hit) -> MemoryEntry:
     given = dict(hit.memory.metadata) if hit.memory else {}
-    own = {"id": hit.id, "kind": hit.kind, "at": hit.at.isoformat(), SCORE: hit.score}
+    own = {
+        "id": hit.id,
+        "kind": hit.kind,
+        "at": hit.at.isoformat(),
+        SCORE: hit.score,
+        **({"asked": hit.asked} if hit.asked else {}),
+    }
     return MemoryEntry(content=hit.text, metadata={**given, **own})
 
 

@@ -312,7 +312,8 @@ class MemoryTools:
             "metadata": dict(hit.memory.metadata) if hit.memory else origin,
         }
         keyed = hit.memory if hit.memory and self._memory.preset.kind(hit.kind).keyed == "many" else None
-        more = {"key": keyed.key if keyed else None, "since_changed_to": str(hit.successor) if hit.successor else None}
+        since = str(hit.successor) if hit.successor else None
+        more = {"key": keyed.key if keyed else None, "asked": hit.asked, "since_changed_to": since}
         return shown | {name: value for name, value in more.items() if value is not None}
 
     def _store(

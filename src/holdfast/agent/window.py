@@ -53,11 +53,14 @@ class _Run:
 
     role: _Role
     messages: list[Message] = field(default_factory=list)
+    asked: str | None = None
+    """The question that the first message answers, if the turn with the question is not in the window."""
 
     def turn(self) -> Turn:
         # A person who repeats an unanswered message has made one request. The last copy stays, in its place.
         texts = list(dict.fromkeys(_text(message) for message in reversed(self.messages)))
-        return Turn(role=self.role, text="\n\n".join(reversed(texts)))
+        asked = [f"(assistant) {self.asked}"] if self.asked else []
+        return Turn(role=self.role, text="\n\n".join([*asked, *reversed(texts)]))
 
 
 def window_for(messages: Sequence[Message], *, limit: int) -> Window:
@@ -65,7 +68,7 @@ def window_for(messages: Sequence[Message], *, limit: int) -> Window:
 
     The first and the last turn are the user's, and the roles alternate. Consecutive messages of one role are merged,
     with a blank line in between. Messages without content are left out. The window has at most ``limit`` turns, and at
-    least the new message.
+    least the new message. If its first message answers a question of the assistant, the first turn contains the question.
     """
     *earlier, new = messages
     runs = _runs([*filter(_says_something, earlier), new])
@@ -122,7 +125,8 @@ def _from_user(runs: Sequence[_Run]) -> list[_Run]:
         if run.role == "user":
             first = next((place for place, message in enumerate(run.messages) if message.role != "tool"), None)
             if first is not None:
-                return [_Run(role="user", messages=run.messages[first:]), *runs[index + 1 :]]
+                kept = run.messages[first:]
+                return [_Run(role="user", messages=kept, asked=kept[0].asked), *runs[index + 1 :]]
     return []
 
 

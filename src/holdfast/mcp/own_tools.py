@@ -155,7 +155,7 @@ class OwnTools:
             return ToolResult(ok=False, text=texts["no_app"])
         user = self._caller.parts["user"]
         context = self._memory.apps.context(chosen, point, conversation_id, user, max_tokens=max_tokens)
-        nothing = "" if context.text else self._texts["memory_context"]["nothing"]
+        nothing = "" if context.text or context.notices else self._texts["memory_context"]["nothing"]
         text = "\n\n".join(filter(None, [context.text or nothing, *context.notices]))
         return ToolResult(text=text, data={"text": context.text, "tokens": context.tokens}, notices=context.notices)
 
@@ -279,7 +279,7 @@ def _object(required: Sequence[str], **properties: Any) -> Schema:
 
 
 def _brief(hit: Hit) -> dict[str, Any]:
-    return {"id": hit.id, "content": _cut(hit.text), "type": hit.kind}
+    return {"id": hit.id, "content": _cut(hit.text), "type": hit.kind, **({"asked": _cut(hit.asked)} if hit.asked else {})}
 
 
 def _listed(memory: Memory) -> dict[str, Any]:

@@ -38,6 +38,7 @@ _FOUND = _object(
     created_at=_TIME,
     metadata=_FREE,
     key=_TEXT,
+    asked=_TEXT,
     since_changed_to=_TEXT,
 )
 _LISTED = _object(
@@ -51,7 +52,7 @@ _LISTED = _object(
     topic=_TEXT,
     expires_at=_TIME,
 )
-_BRIEF = _object("id content type", id=_TEXT, content=_TEXT, type=_TEXT)
+_BRIEF = _object("id content type", id=_TEXT, content=_TEXT, type=_TEXT, asked=_TEXT)
 
 _CHANGE = _object("change_id action at", change_id=_TEXT, action=_TEXT, at=_TIME, content=_TEXT, reason=_TEXT, revision=_NUMBER)
 _FORGOTTEN: Mapping[str, Schema] = {

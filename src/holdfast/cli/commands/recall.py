@@ -9,7 +9,7 @@ from holdfast.cli.console import say, show_notices
 from holdfast.cli.hints import nothing_found, unknown_user
 from holdfast.cli.options import Flags, digest_waiting, limit_option, open_memory, pairs, with_flags
 from holdfast.cli.output import brief, count, day, emit
-from holdfast.recall.relevance.answers import MANY_HITS, is_probable_answer
+from holdfast.recall.relevance.answers import MANY_HITS, probable_answers
 from holdfast.types import Hit
 
 _LEFT_OUT = {"budget": "no space", "floor": "too weak", "origin": "not your own text"}
@@ -31,7 +31,14 @@ _RELATED = "Related, perhaps not an answer:"
 @click.option("--explain", is_flag=True, help="Show which searches found each hit, with their ranks.")
 @with_flags(default_user=True)
 def recall(
-    flags: Flags, query: tuple[str, ...], *, kinds: tuple[str, ...], where: dict[str, Any], explain: bool, **options: Any
+    flags: Flags,
+    query: tuple[str, ...],
+    *,
+    limit: int,
+    kinds: tuple[str, ...],
+    where: dict[str, Any],
+    explain: bool,
+    **options: Any,
 ) -> None:
     """Find memories and messages for a query, best first.
 
@@ -42,13 +49,15 @@ def recall(
         raise click.UsageError("The query is empty. Give a question or some words. To see everything: holdfast list")
     with open_memory(flags) as memory:
         digest_waiting(memory)
-        hits = memory.recall(" ".join(query), kinds=kinds or None, where=where or None, **options, **flags.scope)
-        show_notices(hits.notices)
+        best = max(limit, MANY_HITS)  # a context block has as many, and the headings depend on the number
+        found = memory.recall(" ".join(query), limit=best, kinds=kinds or None, where=where or None, **options, **flags.scope)
+        show_notices(found.notices)
+        hits = found[:limit]
         filters = {"kind": kinds, "where": where, "as_of": options["as_of"], "min_score": options["min_score"]}
         hint = None if hits else nothing_found(memory, flags, messages_searched=True, filters=filters)
     lines: list[str] = []
     heading = None
-    for rank, (hit, above) in enumerate(zip(hits, _headings(hits, options["limit"]), strict=True), 1):
+    for rank, (hit, above) in enumerate(zip(hits, _headings(found), strict=False), 1):
         lines += [above] if above and above != heading else []
         heading = above
         lines += hit_lines(rank, hit, explain=explain)
@@ -57,15 +66,14 @@ def recall(
         say(hint, as_json=flags.json)
 
 
-def _headings(hits: Sequence[Hit], limit: int) -> list[str | None]:
+def _headings(hits: Sequence[Hit]) -> list[str | None]:
     """Return, for each hit, the heading of its group. Probable answers have no heading: their entry is None.
 
-    The headings separate probable answers, related hits and weak matches. ``limit`` is the requested maximum number of
-    hits.
+    The headings separate probable answers, related hits and weak matches, as a context block does.
     """
-    count = len(hits) if len(hits) < limit else MANY_HITS  # fewer hits than the limit are all that there are
+    answers = probable_answers(hits)
     weak = "Weaker matches, not shown to a model:" if hits and hits[0].is_relevant else "Nothing relevant was found. Closest:"
-    return [weak if not hit.is_relevant else None if is_probable_answer(hit, count) else _RELATED for hit in hits]
+    return [weak if not hit.is_relevant else None if hit.id in answers else _RELATED for hit in hits]
 
 
 def hit_lines(rank: int, hit: Hit, *, explain: bool = False) -> list[str]:
@@ -111,4 +119,5 @@ def context(flags: Flags, query: tuple[str, ...], *, max_tokens: int | None, unt
         for hit in hits:
             say(f"  {hit.score:.2f}  {day(hit.at)}  {brief(str(hit))}  ({hit.id})", as_json=flags.json)
     if not block.left_out and not block.text:
-        say(hint or "No memory matters for this query.", as_json=flags.json)
+        nothing = "Nothing was found." if block.notices else "No memory matters for this query."
+        say(hint or nothing, as_json=flags.json)

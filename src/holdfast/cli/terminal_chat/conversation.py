@@ -80,7 +80,9 @@ class TerminalChat:
             self._reported_no_model = True
             self.output.aside(self.output.text("no_model"))
         context = self.agent.context
-        prompt = safe(context.text) if context and context.text else self.output.text("nothing_to_tell")
+        # With a notice, an empty block does not mean that nothing relevant is stored.
+        known = context.text or "\n".join(context.notices) if context else ""
+        prompt = safe(known) if known else self.output.text("nothing_to_tell")
         value = self._turn(message_id=error.message_id, reply=None)
         self.output.show({**value, **one_error(error.code, str(error))}, [prompt])
         self._say_redacted()

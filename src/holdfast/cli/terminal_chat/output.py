@@ -14,6 +14,7 @@ import click
 from holdfast.cli.console import reconfigure, say
 from holdfast.cli.output import brief, day, echo, plain, safe
 from holdfast.cli.wrapping import Flow, columns
+from holdfast.recall.context.block import block_words
 from holdfast.types import Hit
 
 
@@ -99,8 +100,13 @@ class ChatOutput:
         """Yield two lines per hit: a numbered line with the hit, then a line that names the searches that found the hit."""
         for rank, hit in enumerate(hits, 1):
             arms = ", ".join(f"{self._arm(reason.arm)} #{reason.rank} ({reason.score:.2f})" for reason in hit.why)
-            yield f"{rank:2}. {hit.score:.2f}  {day(hit.at)}  {brief(str(hit))}  ({hit.id})"
+            yield f"{rank:2}. {hit.score:.2f}  {day(hit.at)}  {self._said(hit)}  ({hit.id})"
             yield f"      {self.text('found_by', arms=arms) if arms else self.text('always')}"
+
+    def _said(self, hit: Hit) -> str:
+        """Return the text of a hit. The text of a reply comes after the question that it answers."""
+        asked = f'{block_words(self.language).asked} "{brief(hit.asked)}": ' if hit.asked else ""
+        return asked + brief(str(hit))
 
     def _arm(self, name: str) -> str:
         known: Mapping[str, Any] = self._own
@@ -109,4 +115,8 @@ class ChatOutput:
 
 def hits_json(hits: Sequence[Hit]) -> list[dict[str, Any]]:
     """Return hits in the structure of the JSON output."""
-    return [{"id": hit.id, "text": str(hit), "score": hit.score, "why": [str(reason) for reason in hit.why]} for hit in hits]
+    return [
+        {"id": hit.id, "text": str(hit), "score": hit.score, "why": [str(reason) for reason in hit.why]}
+        | ({"asked": hit.asked} if hit.asked else {})
+        for hit in hits
+    ]

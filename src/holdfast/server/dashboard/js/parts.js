@@ -115,6 +115,7 @@ export function hitCard(hit, { open = true } = {}) {
   return h(
     "article.hit",
     {},
+    hit.asked && h("p.note", { dir: "auto" }, t("hit.asked", { question: hit.asked })),
     h("p.memory-text", { dir: "auto" }, hit.text),
     h(
       "div.marks",
