@@ -10,6 +10,8 @@ import pytest
 
 from holdfast import Engine
 from holdfast.apps import design_metadata
+from holdfast.designs.lobug import ConversationManager, MemoryDB
+from holdfast.designs.rumi import MemoryStore
 from holdfast.errors import InvalidInput
 from tests.importers.support import said, texts
 
@@ -69,6 +71,29 @@ def test_rumi_facts_keep_keys_and_dates(open_memory: OpenMemory, tmp_path: Path)
     assert (name.text, name.created_at.isoformat(), name.metadata["source"]) == ("Lucas", "2025-11-01T10:00:00+00:00", "explicit")
     assert texts(memory, key="hobby") == ["juega al ajedrez", "toca la guitarra"]
     assert memory.import_from(file).memories.known == 3
+
+
+def test_the_designs_own_store_shows_the_source_of_imported_facts(tmp_path: Path) -> None:
+    rows = [
+        (n, key, "valor", source, "2025-11-01 10:00:00", "2025-11-01 10:00:00")
+        for n, key, source in ((1, "nombre", "explicit"), (2, "hobby", "auto"))
+    ]
+    store = MemoryStore(tmp_path / "new.db", worker="none", embedder="none")
+    store.engine.import_from(database(tmp_path / "old.db", RUMI, facts=rows))
+    assert {fact.key: fact.source for fact in store.get_all()} == {"nombre": "explicit", "hobby": "auto"}
+    store.close()
+
+
+def test_the_designs_own_database_continues_an_imported_log(tmp_path: Path) -> None:
+    log = [(n, "assistant" if n % 2 else "user", f"line {n}", 1760000000.0 + n, 0) for n in range(24)]
+    with MemoryDB(tmp_path / "new.db", embedder="none") as db:
+        db.engine.import_from(database(tmp_path / "old.db", LOBUG, conversation_log=log))
+        assert [row["content"] for row in db.get_recent_messages(2)] == ["line 22", "line 23"]
+        conversation = ConversationManager()
+        conversation.reload_from_db(db)
+        assert [each["content"] for each in conversation.messages] == [f"line {n}" for n in range(4, 24)]
+        db.append_message("user", "hello")
+        assert [row["content"] for row in db.get_recent_messages(2)] == ["line 23", "hello"]
 
 
 def test_rostros_conclusions_pages_and_recent_topics_are_read_once(open_memory: OpenMemory, tmp_path: Path) -> None:

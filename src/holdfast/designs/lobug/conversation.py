@@ -53,7 +53,7 @@ class ConversationManager:
 
         Messages that are marked as noise are left out.
         """
-        recent = db.session.window()
+        recent = db.window()
         self.messages.clear()
         self.messages.extend({"role": each.role, "content": each.text} for each in recent)
 

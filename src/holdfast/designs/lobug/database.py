@@ -171,7 +171,19 @@ class MemoryDB:
 
     def get_recent_messages(self, n: int = 20) -> list[dict[str, Any]]:
         """Return the last ``n`` messages, oldest first."""
-        return [_message_row(each) for each in self.session.messages(limit=n)]
+        return [_message_row(each) for each in self._last_messages(n)]
+
+    def window(self) -> list[types.Message]:
+        """Return the last messages for the working memory, without noise. After an import, they are those of the imported log."""
+        session = self.session
+        if self._conversation is not None or session.messages(limit=1):
+            return session.window()
+        return [each for each in self._last_messages(self.engine.preset.window) if each.action is None]
+
+    def _last_messages(self, n: int) -> list[types.Message]:
+        """Return the last messages of the conversation, oldest first. By default, all shared sessions are one conversation."""
+        wanted = MessageFilter(session=self._conversation, exactly=self.session.scope, newest=n)
+        return self._services.store.messages(wanted)
 
     def count_unsummarized(self) -> int:
         """Return the number of messages that no summary covers."""

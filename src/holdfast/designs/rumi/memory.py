@@ -198,10 +198,16 @@ def _as_fact(engine: Engine, memory: types.Memory) -> Fact:
         id=number_of(engine, memory),
         key=memory.key or "",
         value=memory.text,
-        source="auto" if memory.origin == "auto" else "explicit",
+        source=_source(memory),
         created_at=_stamp(memory.created_at),
         updated_at=_stamp(max(memory.updated_at, memory.last_seen_at or memory.updated_at)),
     )
+
+
+def _source(memory: types.Memory) -> str:
+    """Return ``auto`` or ``explicit``. An imported fact keeps the source that it had in the design's own file."""
+    source = memory.metadata.get("source") if memory.origin == "import" else memory.origin
+    return "auto" if source == "auto" else "explicit"
 
 
 def _stamp(moment: datetime) -> str:
