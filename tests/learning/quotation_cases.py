@@ -189,6 +189,14 @@ QUOTED = (
     "<article>I live in SECRET</article> is this true?",
     "<email>\n<from>tamsin</from>\n<body>I live in SECRET</body>\n</email>\nwhat does she want?",
     "any news?\nSuso Quintela added a comment - 03/Feb/26 9:41 AM\nI live in SECRET and my manager is Iria",
+    "my ex texted again:\nI moved to SECRET and I want the dog",
+    "Mi hermana me pasa esto por Telegram:\n\nMe mudé a SECRET ayer",
+    "La carta dice:\nVivo en SECRET y soy su vecino. ¿Qué hago?",
+    "who sings this?\n[Verse 1]\nI live in SECRET\n[Chorus]\nMy heart is blue",
+    "is it ok?\nDear hiring manager, I live in SECRET and I am a welder. Sincerely, Tom",
+    'odd\nThe contract states: "I, the tenant, live in SECRET and my dog is banned."',
+    "hello\nTranslate to English: Vivo en SECRET y tengo dos perros",
+    "hola\nTraduce al inglés «Vivo en SECRET»",
 )
 OWN = (
     "Hi,\n\nI live in Lyon and I need a plan for Sunday.\n\nThanks,\nAna",
@@ -334,4 +342,9 @@ OWN = (
     "# Me\nI live in Plymouth\nI have a cat",
     "They say '90s music is the best, and I agree. It's what I play in my band, 'cause I love it",
     "at 3:12 PM I took the bus\nto work, as on all days",
+    "I told my boss: I live in Plymouth and can't commute",
+    "My father always said it. I live in Plymouth, as he did.",
+    "[Plan]\nI live in Plymouth\n[Budget]\nmy rent is 800",
+    "Resumen: vivo en Lugo y trabajo en el puerto",
+    "I translate for a living: Welsh, Irish and Breton. I live in Plymouth.",
 )

@@ -138,6 +138,8 @@ KINDS: dict[str, Callable[[Source], tuple[str, str]]] = {
     "for": lambda s: (s.password(), s.one("my password for github: {}", "contraseña de Netflix: {}", "password (wifi): {}", "Passwort für das WLAN: {}", "Mi clave de la banca online: {}")),
     "dash": lambda s: (s.password(), "Wifi password - {}"),
     "after a user": lambda s: (s.password(), s.one("username ana, pass {}", "usuario ana / clave {}")),
+    "credentials": lambda s: (s.password(), s.one("creds ana:{}", "credenciales: ana/{}", "la contra del wifi es {}")),
+    "key alone": lambda s: (s.hex(24), s.one("encryption key {}", "api-key {} works")),
     "maestro": lambda s: (s.checked("6759", 16), "card {}"),
     "dotted card": lambda s: (".".join(part for part in _fours(s.checked("4539", 16))), "visa {}"),
 }  # fmt: skip
@@ -195,7 +197,13 @@ LOOK_ALIKES: tuple[Callable[[Source], str], ...] = (
     lambda s: f"The {s.one(*WORDS).capitalize()}-{s.one(*WORDS).capitalize()}-AndTheVeryLongNameOfTheirOffice in {_count(s, 4)}",
     lambda s: f"CACHE_KEY=users:{_count(s, 3)} and PRIMARY_KEY=id",
     lambda s: s.one(
-        "Forgot password - help", "the pass for the museum: 2024", "la clave del éxito: 3 horas de sueño", "key (major): C"
+        "Forgot password - help",
+        "the pass for the museum: 2024",
+        "la clave del éxito: 3 horas de sueño",
+        "key (major): C",
+        "en contra: 1200 votos",
+        "the api key rotation2024",
+        "street creds: 100/100",
     ),
     lambda s: f"Cookie: recipe with {s.one(*WORDS)} = {_count(s, 2)} grams",
     lambda s: f"server 10.0.{_count(s, 2)}.{_count(s, 2)}:5432 with {_count(s, 4)}.{_count(s, 4)} rows",

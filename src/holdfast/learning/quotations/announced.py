@@ -70,8 +70,8 @@ _OPINION = regex(
 """Matches the beginning of an opinion, such as "I love this song". Such a line announces no text."""
 _TOLD = regex(
     r"\s{0,4}(?!(?:i|we|yo|le dije|les dije)\b).{0,200}\b(?:wr[io]t\w{1,4}|sen[dt]\w{0,3}|text(?:s|ed)|(?:e-?)?mail(?:s|ed)|messaged|said|says|told|post(?:s|ed)|answer(?:s|ed)|repli(?:es|ed)"
-    r"|escrib\w{1,4}|mand[aoó]\w{0,2}|envi[aoó]\w{0,2}|dij[oe]\w{0,3}|dic[ei]\w{0,4}|respond\w{1,4}|contest[aoó]\w{0,2}|pus[oi]\w{0,4}|public[aoó]\w{0,2})"
-    r"(?: (?:me|us|back|this|that|esto|everyone|a todos|en el grupo)){0,3}\s*:\s*$"
+    r"|escrib\w{1,4}|mand[aoó]\w{0,2}|envi[aoó]\w{0,2}|dij[oe]\w{0,3}|dic[ei]\w{0,4}|respond\w{1,4}|contest[aoó]\w{0,2}|pus[oi]\w{0,4}|public[aoó]\w{0,2}|forward(?:s|ed)|pas[aoó]\w{0,2}|reenv[ií][aoó]\w{0,2})"
+    r"(?: (?:me|us|back|this|that|esto|everyone|again|today|yesterday|just now|a todos|en el grupo|otra vez|de nuevo|hoy|ayer|(?:on|in|via|por) \w+)){0,3}\s*:\s*$"
     r"|\s{0,4}(?!(?:i|we|yo)\b).{0,80}\b(?:to|into|in|al|en|del) (?:english|spanish|french|german|italian|portuguese|ingl[eé]s|español|castellano|franc[eé]s|alem[aá]n|italiano|portugu[eé]s)\s*[:?]?\s*$"
     r"|.{0,40}\b(?:is|does|est[aá]|es) (?:this|esto) (?:\w+ )?(?:correct|right|ok|bien|correcto)\b",
     re.IGNORECASE,
@@ -79,7 +79,7 @@ _TOLD = regex(
 """Matches a line that introduces another person's words, or a text to translate or to check."""
 _ANNOUNCED = regex(
     rf"\b(?:here(?:'s| is| are)|below is|aqu[ií] (?:va|tienes|est[aá]))(?: (?!my\b|mi\b)[\w'’-]+){{0,2}} {_NOUN}\b"
-    r"|\b(?:got|received|found|recib[ií]|me lleg[oó]|me ha llegado|me (?:mand|dej|envi)\w{1,4}|encontr[eé]) (?:this|esto)\b"
+    r"|\b(?:got|received|found|recib[ií]|me lleg[oó]|me ha llegado|me (?:mand|dej|envi|reenv|pas)\w{1,4}|encontr[eé]) (?:this|esto)\b"
     r"|\b(?:wrote|sent|texted|e-?mailed|messaged|left|answered|replied|escribi[oó]|mand[oó]|envi[oó]|dej[oó]|respondi[oó]|contest[oó]|puso)"
     r"(?: (?:me|us|back))?(?: (?:this|that|esto))?\s*:?\s*$"
     r"|\blo que (?:me )?(?:puso|escribi[oó]|mand[oó]|public[oó]|coment[oó])\b|\bwhat (?:he|she|they|my \w+) (?:wrote|posted|sent|texted|commented)\b"
@@ -94,7 +94,7 @@ _TASK_ON_THIS = regex(
     rf"\b{_TASK} (?:this|that|it|esto|est[ae] \w+)\b|\b(?:respond|contest)\w{{1,4}} a est[aeo]s?\b", re.IGNORECASE
 )
 _IN_LINE = regex(
-    r"\b(?:wrote|sent|texted|e-?mailed|messaged|left|answered|replied|says|escribi[oó]|mand[oó]|envi[oó]|dej[oó]|respondi[oó]|contest[oó]|puso)\b[^.!?:\n]{0,40}:\s*"
+    r"\b(?:states|reads|dice|dijo|wrote|sent|texted|e-?mailed|messaged|left|answered|replied|says|escribi[oó]|mand[oó]|envi[oó]|dej[oó]|respondi[oó]|contest[oó]|puso)\b[^.!?:\n]{0,40}:\s*"
     r"(?=[\"“«'‘]?(?:(?:i|i[’']\w+|im|my|we|our|darling|dear|hi|hello|hey|yo|mi|mis|me|nos|estoy|soy|tengo|vivo|hola|cari[nñ]o|querid[oa])\b))",
     re.IGNORECASE,
 )
@@ -103,6 +103,12 @@ _TO_KEEP = regex(
     re.IGNORECASE,
 )
 """Matches a wish to remember the text below it, such as "remember the following:". That text is the user's own."""
+_TASK_IN_LINE = regex(
+    r"\s{0,4}(?:please |can you |could you |por favor,? )?(?:translate|summari[sz]e|proof-?read|re-?write|re-?phrase|paraphrase"
+    r"|trad[uú]ce(?:me|lo)?|traducí|resum[eí](?:me)?|reescrib[eí](?:me)?|corr[ei]g[eí](?:me)?)(?: [\w ]{1,40})?(?::\s|\s?(?=[\"“«„]))(?=\S)",
+    re.IGNORECASE,
+)
+"""Matches a task for the text on the same line, such as "translate to English: ..."."""
 _MARKED = regex(r"[\"“«„](?P<said>[^\"“”«»„\n]{12,3000})[\"”»“]")
 """Matches a text in quotation marks."""
 _OPENING = regex(r"(?<!\w)['‘](?=\w)")
@@ -110,7 +116,7 @@ _ENDING = regex(r"(?<=\S)['’](?!\w)")
 _QUOTED_LENGTHS = (12, 3000)
 """Minimum and maximum length of a text in single quotation marks, in characters. Shorter ones are names and apostrophes."""
 _SOURCE = regex(
-    r"\b(?:wrote|sent|texted|e-?mailed|messaged|left|answered|replied|says|said|posted|escribi[oó]|mand[oó]|envi[oó]|dej[oó]|respondi[oó]|contest[oó]|puso|dice|dijo"
+    r"\b(?:states|reads|contracts?|contratos?|websites?|wrote|sent|texted|e-?mailed|messaged|left|answered|replied|says|said|posted|escribi[oó]|mand[oó]|envi[oó]|dej[oó]|respondi[oó]|contest[oó]|puso|dice|dijo"
     r"|e-?mails?|mails?|letters?|messages?|voicemails?|notices?|notes?|texts?|dms?|posts?|correos?|cartas?|mensajes?|notas?|avisos?|audios?|lleg[oó])\b[^\"“«\n]{0,60}$",
     re.IGNORECASE,
 )
@@ -141,6 +147,9 @@ _MAX_LINES = 60
 
 def without_told(line: str) -> str:
     """Return a line without another person's words that the user quotes: "my landlord wrote me: I am selling ..."."""
+    task = _TASK_IN_LINE.match(line)
+    if task is not None:
+        return line[: task.end()].rstrip()
     line = _without_marked(line)
     found = _IN_LINE.search(line[:_MAX_LINE])
     return line if found is None else line[: found.end()].rstrip()

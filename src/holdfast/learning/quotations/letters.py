@@ -21,18 +21,34 @@ _CLOSING = regex(
     r"|atentamente|un abrazo|(?:muchas )?gracias|besos|atte\.?)\s?[,.!]?\s*$",
     re.IGNORECASE,
 )
+_ONE_LINE = regex(
+    r"\s{0,4}(?:dear|estimad[oa]s?|muy señor\w{0,2}) [^.!?\n]{0,60}?[,:] .{10,2000}"
+    r"[.!?,] (?:sincerely|yours \w+|(?:best |kind )?regards|atentamente|cordialmente|(?:un )?(?:cordial )?saludos?)\b[^.!?\n]{0,60}\.?\s*$",
+    re.IGNORECASE,
+)
+"""Matches a whole letter on one line: a formal greeting, text, and a closing with a name."""
+_SONG_PART = regex(
+    r"\s{0,4}\[(?:verse|chorus|bridge|intro|outro|hook|pre-chorus|refrain|estrofa|verso|estribillo|coro|puente)\b[^\]\n]{0,40}\]\s*$",
+    re.IGNORECASE,
+)
+"""Matches the heading of a part of a song, such as "[Chorus]"."""
 _NAME_LINE = regex(r"\s{0,4}[-–—]{0,2}\s?[A-ZÁÉÍÓÚÑ][\w.'’-]{0,30}(?:,? [\w.'’&-]{1,30}){0,6}\s*$")
 _MAX_LINES = 200
 
 
 def letters(lines: list[str]) -> Iterator[tuple[int, int]]:
-    """Yield the line ranges (start, end) of pasted letters.
+    """Yield the line ranges (start, end) of pasted letters, and of song lyrics with headings such as "[Chorus]".
 
     A letter ends with its closing and the names below. Without a closing, it extends to the end of the message. A message
     that begins with an informal greeting is the user's own text, not a pasted letter.
     """
+    parts = [at for at, line in enumerate(lines) if _SONG_PART.match(line)]
+    if len(parts) > 1:
+        yield parts[0], next((at for at in range(parts[-1], len(lines)) if not lines[at].strip()), len(lines))
     done = 0
     for at, line in enumerate(lines):
+        if _ONE_LINE.match(line):
+            yield at, at + 1
         if at < done or not _is_greeting(at, line, lines):
             continue
         end = _signature(lines, at)

@@ -22,7 +22,7 @@ _KEYS = (
     r"|cl(?:é|e|e\u0301)\s(?:d['’]\s?)?(?:api|secr(?:è|e)te)|(?:api|geheim)[\s-]?schlüssel"
 )
 _TOKENS = r"token(?:\sde\sacceso)?|jeton(?:\sd['’]acc(?:è|e)s)?"
-_SHORT = r"pass|pw|clave"
+_SHORT = r"pass|pw|clave|contra"
 _COPULA = r"is|was|es|era|est|était|ist|war|lautet|é|è"
 _EQUALS = rf"\s{{0,3}}(?::?=>?|->|→|:)\s{{0,3}}(?:(?:{_COPULA})\s)?[*_]{{0,2}}|(?<=[\"'])\s?,\s{{0,3}}|>(?=[^<>\s]{{3,128}}</)|\s[-–—]\s"
 """Matches the sign between a label and its value. It can also be a comma after quotes, a closing tag, or a dash."""
@@ -49,6 +49,12 @@ _AFTER_USER = regex(
     r"(?:user(?:name)?|login|usuario)(?!\w)[^\n]{1,60}?[\s,;/|](?:pass|pw|clave)\s(?P<plain>[^\s\"'“«`,;]{6,128})", re.IGNORECASE
 )
 """Matches a password after a user name, as in "user ana, pass trustno1"."""
+_CREDENTIALS = regex(
+    r"(?:creds?|credentials|credenciales)(?!\w)[:\s]{1,3}[\w.@+-]{1,60}[:/](?P<plain>[^\s\"'“«`,;]{6,128})", re.IGNORECASE
+)
+_ADJOINING_KEY = regex(
+    r"(?:api|access|secret|encryption|license)[\s_-]key\s(?P<plain>[A-Za-z0-9][A-Za-z0-9._~+/=-]{15,200})", re.IGNORECASE
+)
 _COOKIE = regex(r"(?:set-)?cookie:\s(?P<plain>[^\n]{8,4000})", re.IGNORECASE)
 _COOKIE_VALUE = regex(r"=(?P<plain>[^\s;=\"']{16,})")
 _BEARER = regex(
@@ -69,7 +75,7 @@ _CARD_CODE = regex(
 _CODE_NAMES = (
     r"your\scode|(?:tu|su)\sc[oó]digo|(?:one[\s-]time|verification|authentication|authenticator|login|log[\s-]in|sign[\s-]in|access|security|2fa|mfa|sms|two[\s-]factor)"
     r"\s(?:pass)?code|one[\s-]time\s(?:password|pin)|otp|2fa"
-    r"|c[oó]digo\sde\s(?:verificaci[oó]n|un\ssolo\suso|acceso|autenticaci[oó]n|verifica[çc][ãa]o)|code\sde\sv[ée]rification"
+    r"|c[oó]digo\ssms|c[oó]digo\sde\s(?:verificaci[oó]n|un\ssolo\suso|acceso|autenticaci[oó]n|verifica[çc][ãa]o)|code\sde\sv[ée]rification"
     r"|(?:bestätigungs|sicherheits|einmal)code|codice\sdi\sverifica"
 )
 _CODE_DIGITS = r"(?:[A-Z]-)?\d{3}[\s-]?\d{3,5}"
@@ -158,19 +164,12 @@ def labelled(text: str) -> Iterator[Span]:
         if _is_code(match["plain"]):
             yield _span(match, "token")
     for match in _after(
-        text, lowered, _LABELLED, "pass", "pw", "contrase", "clave", "llave", "key", "secret", "token", *_MORE_STEMS
+        text, lowered, _LABELLED, "pass", "pw", "contra", "clave", "llave", "key", "secret", "token", *_MORE_STEMS
     ):
         span = _value(match)
         if span:
             yield span
-    found = _after(text, lowered, _ADJOINING, "passw", "passc", "contrase", "clave", "kennwort", "mot", "senha", "identified")
-    for match in (*found, *_after(text, lowered, _AFTER_USER, "user", "login", "usuario")):
-        value = match["plain"] or match["quoted"]
-        if _is_code(value, min_length=6) and not PLACEHOLDER.match(value):
-            yield _span(match, "password") if match["plain"] else (*match.span("quoted"), "password")
-    for match in _after(text, lowered, _COOKIE, "cookie", "set-cookie"):
-        cookies = _COOKIE_VALUE.finditer(text, *match.span("plain"))
-        yield from (_span(each, "token") for each in cookies if _is_code(each["plain"]))
+    yield from _adjoining(text, lowered)
     yield from (_span(match, "pin") for match in _after(text, lowered, _PIN, "pin", "nip", "geheimzahl"))
     found = _after(text, lowered, _CARD_CODE, "cvv", "cvc", "csc", "security", "código", "codigo", "code", "karten", "prüfz")
     yield from (_span(match, "security code") for match in found)
@@ -178,6 +177,22 @@ def labelled(text: str) -> Iterator[Span]:
     yield from (_span(match, "one-time code") for match in _ONE_TIME_FIRST.finditer(text))
     found = _after(text, lowered, _TOTP, "totp", "2fa", "mfa", "otp", "authenticator", "two")
     yield from (_span(match, "api key") for match in found if _is_seed_code(match["plain"]))
+
+
+def _adjoining(text: str, lowered: str) -> Iterator[Span]:
+    """Yield the spans of secrets directly after a label, without a verb or a sign between them: "password hunter2"."""
+    found = _after(text, lowered, _ADJOINING, "passw", "passc", "contrase", "clave", "kennwort", "mot", "senha", "identified")
+    users = _after(text, lowered, _AFTER_USER, "user", "login", "usuario")
+    for match in (*found, *users, *_after(text, lowered, _CREDENTIALS, "cred")):
+        value = match["plain"] or match["quoted"]
+        if _is_code(value, min_length=6) and not PLACEHOLDER.match(value):
+            yield _span(match, "password") if match["plain"] else (*match.span("quoted"), "password")
+    for match in _after(text, lowered, _ADJOINING_KEY, "api", "access", "secret", "encryption", "license"):
+        if sum(letter.isdigit() for letter in match["plain"]) >= 3:
+            yield _span(match, "api key")
+    for match in _after(text, lowered, _COOKIE, "cookie", "set-cookie"):
+        cookies = _COOKIE_VALUE.finditer(text, *match.span("plain"))
+        yield from (_span(each, "token") for each in cookies if _is_code(each["plain"]))
 
 
 def _after(text: str, lowered: str, pattern: re.Pattern[str], *stems: str) -> Iterator[re.Match[str]]:
@@ -217,8 +232,9 @@ def _value(match: re.Match[str]) -> Span | None:
         return None
     if match["label"].lower() == "key" and not _KEY_PREFIX.search(before) and not _is_key_variable(match):
         return None
-    if match["short"] and match["of"] and not _is_code(_bare(match["plain"] or ""), min_length=6):
-        return None  # "the pass for the museum: 2024"
+    unclear = match["of"] or match["label"].lower() == "contra"
+    if match["short"] and unclear and not _is_code(_bare(match["plain"] or ""), min_length=6):
+        return None  # "the pass for the museum: 2024", "en contra: 1200 votos"
     kind = "api key" if match["key"] else "token" if match["token"] else "password"
     takes_words = bool(match["password"]) or (match["label"].lower() == "clave" and before.endswith(("mi ", "nuestra ")))
     takes_words = takes_words and (match["equals"] or "").strip() not in ("-", "–", "—")
