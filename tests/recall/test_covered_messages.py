@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 
 import pytest
 
+from holdfast import Engine
 from holdfast.recall.ranking import Background
 from holdfast.recall.reader import _without_sources
 from holdfast.recall.search import _Baseline, _Ranked, _says_more
@@ -34,3 +35,17 @@ def test_after_reranking_a_weak_memory_does_not_remove_its_relevant_message(marg
     memory = replace(a_memory("moved the boat"), sources=(said.id,))
     hits = [Hit(message=said, score=0.9, margin=0.5), Hit(memory=memory, score=0.3, margin=margin)]
     assert len(_without_sources(hits)) == left
+
+
+@pytest.mark.ledger("X31")
+@pytest.mark.parametrize("limit", [1, 2, 10, 20])
+def test_the_choice_between_a_memory_and_its_message_does_not_depend_on_the_limit(memory: Engine, limit: int) -> None:
+    with memory.session(user="ana") as session:
+        session.add("assistant", "Which harbor is your boat in?")
+        reply = session.add("user", "Falmouth, by the pier")
+    kept = memory.remember("moored at Falmouth, by the pier", user="ana", sources=[reply.id])
+    for number in range(30):
+        memory.remember(f"boat in harbor number {number} has a red sail and a loud crew", user="ana")
+    hits = memory.recall("which harbor is my boat in?", user="ana", limit=limit)
+    assert hits[0].id == kept.id
+    assert reply.id not in [hit.id for hit in hits]

@@ -28,6 +28,25 @@ def read_rows(store: Store, question: RecallQuery, found: Sequence[int]) -> list
     return owners
 
 
+def derived_rows(
+    store: Store, question: RecallQuery, rows: Sequence[tuple[Memory | Message, Memory | None]], *, unread: Collection[int]
+) -> list[tuple[Memory | Message, Memory | None]]:
+    """Read the memories that were derived from the messages in ``rows``, if they are among the ``unread`` items.
+
+    The result has the form of :func:`read_rows`.
+    """
+    known = {owner.item for owner, _ in rows if isinstance(owner, Memory)}
+    messages = [owner.id for owner, _ in rows if isinstance(owner, Message)]
+    if not messages or question.as_of is not None:
+        return []
+    derived = store.memories(MemoryFilter(reader=question.reader, sources=messages, unexpired_at=question.now))
+    return [
+        (memory, None)
+        for memory in derived
+        if memory.item in unread and memory.item not in known and memory_obstacle(memory, question) is None
+    ]
+
+
 def _messages(store: Store, question: RecallQuery, found: Sequence[int]) -> list[tuple[Message, Memory | None]]:
     """Read the messages that the recall may use. Return each message with a memory or None, as in :func:`read_rows`.
 

@@ -17,7 +17,7 @@ from holdfast.protocols import MessagePlace, Store
 from holdfast.recall.candidates import Found, find_candidates, find_matching_chunks
 from holdfast.recall.duplicates import without_duplicates
 from holdfast.recall.embedding import Embedding
-from holdfast.recall.hydration import own_part, read_rows
+from holdfast.recall.hydration import derived_rows, own_part, read_rows
 from holdfast.recall.query import RecallQuery, is_keyword
 from holdfast.recall.query_vector import QueryVector, catch_up
 from holdfast.recall.ranking import (
@@ -193,7 +193,8 @@ def _best_first(
     A message is left out if a memory derived from it is about as strong. If the message is much stronger, it says more
     about the question and is returned. The memory is then left out once all its source messages were returned. With
     ``question.with_sources``, or if ``question.distinct`` is False, nothing is left out. Rows are read a few at a time,
-    because reading a row takes longer than finding it.
+    because reading a row takes longer than finding it. The memories derived from a message are read with it, so that the
+    choice between them does not depend on ``question.limit``.
     """
     ranked = sorted(found, key=strengths.__getitem__, reverse=True)
     size, run = question.limit + _EXTRA_ROWS, current_run()
@@ -205,10 +206,14 @@ def _best_first(
     shown: set[str] = set()
     said: dict[str, tuple[str, float]] = {}  # text and strength of each message, by its id
     strongest: list[float] = []
+    read_items: set[int] = set()
     for end in range(size, len(ranked) + size, size):
-        rows = read_rows(store, question, ranked[end - size : end])
+        rows = read_rows(store, question, [item for item in ranked[end - size : end] if item not in read_items])
+        if has_memories and end < len(ranked):
+            rows += derived_rows(store, question, rows, unread=found.keys() - read_items)
+        read_items |= {_item(owner) for owner, _ in rows}
         if run is not None:
-            run.unreadable |= {*ranked[end - size : end]} - {_item(owner) for owner, _ in rows}
+            run.unreadable |= {*ranked[end - size : end]} - read_items
         final = [_final_strength(owner, question, strengths, found) for owner, _ in rows]
         said |= {
             owner.id: (owner.text, value)
