@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from holdfast.learning.summaries.centrality import content_terms
 from holdfast.learning.summaries.durable import is_notable
 from holdfast.learning.summaries.extractive import ALSO, clipped
-from holdfast.learning.summaries.importance import importance_of
+from holdfast.learning.summaries.importance import importance_of, is_worth_keeping
 from holdfast.runtime.regex import regex
 from holdfast.text.clean import fold, one_line
 from holdfast.text.details import Detail, details, find_details, missing
@@ -33,6 +33,8 @@ _RECENT_SUMMARIES = 3
 _MAX_LINE_CHARACTERS = 220
 _MIN_OVERLAP = 0.8
 """Minimum share (0 to 1) of common words with which one line counts as a repetition of another."""
+_REPORT = regex(r"(?P<speaker>[^:;.?!]{1,60} (?:said|asked|answered|dijo|preguntó|respondió)): (?P<quoted>.+)", re.DOTALL)
+"""Matches a sentence of a rule-based summary: the speaker, and quoted sentences that are separated by semicolons."""
 _PREFERENCE = regex(
     r"\b(?:prefer\w*|likes?|loves?|hates?|enjoys?|dislikes?|favou?rite|can'?t stand|gustan?|encantan?|prefier\w*|odi[ao]|favorit[oa]s?|detesta)\b"
 )
@@ -110,7 +112,7 @@ def _parse(base: str, *, has_new_summaries: bool) -> tuple[list[_Item], dict[str
             section = heading
             continue
         for sentence in [line.strip().lstrip("-*• ")] if line.lstrip()[:1] in ("-", "*", "•") else split_sentences(line):
-            text = one_line(sentence)
+            text = _without_small_talk(one_line(sentence))
             if fold(text).startswith(_ALSO_PREFIXES):
                 listed.update(find_details(text))
             elif text:
@@ -136,7 +138,7 @@ def _from_facts(facts: Sequence[str]) -> Iterator[_Item]:
 def _from_summaries(summaries: Sequence[str]) -> Iterator[_Item]:
     for number, summary in reversed(list(enumerate(summaries, start=1))):
         is_recent = number > len(summaries) - _RECENT_SUMMARIES
-        for sentence in split_sentences(summary):
+        for sentence in map(_without_small_talk, split_sentences(summary)):
             is_question = sentence.rstrip(' ."”»').endswith("?")  # a question about the world is small talk
             if fold(sentence).startswith(_ALSO_PREFIXES) or is_question or not is_notable(sentence):
                 continue
@@ -147,6 +149,19 @@ def _from_summaries(summaries: Sequence[str]) -> Iterator[_Item]:
                 recency=number,
                 value=value,
             )
+
+
+def _without_small_talk(sentence: str) -> str:
+    """Return a sentence that quotes a speaker without the quoted questions, requests and small talk.
+
+    The result is empty if nothing else is quoted. Other sentences are returned unchanged.
+    """
+    report = _REPORT.fullmatch(sentence)
+    if report is None:
+        return sentence
+    parts = (part.rstrip(" .") for part in report["quoted"].split("; "))
+    told = [part for part in parts if not part.endswith("?") and is_notable(part) and is_worth_keeping(part)]
+    return f"{report['speaker']}: {'; '.join(told)}." if told else ""
 
 
 def _merge(items: Iterable[_Item], language: str) -> list[_Item]:
