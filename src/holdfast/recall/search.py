@@ -224,8 +224,7 @@ def _best_first(
             value = max(own_value, _strength_of_quoted(owner, said)) if isinstance(owner, Memory) else own_value
             heapq.heappush(read, _Ranked(value, at, owner, successor))
             if isinstance(owner, Memory) and likelihood(value, baseline.background) >= question.min_score:
-                weight = value + _importance_bonus(owner)
-                derived.update((name, max(weight, derived.get(name, weight))) for name in (owner.id, *owner.sources))
+                _note_weight(derived, owner, value + _importance_bonus(owner))
         max_unread = strengths[ranked[end]] + max_gain if end < len(ranked) else -math.inf
         while read and read[0].strength >= max_unread:
             best = heapq.heappop(read)
@@ -242,6 +241,11 @@ def _best_first(
                 if run is not None:
                     run.ranked.append(hit)
                 yield hit
+
+
+def _note_weight(derived: dict[str, float], memory: Memory, weight: float) -> None:
+    """Record the weight of a memory by its id and the ids of its sources. The highest weight of an id counts."""
+    derived.update((name, max(weight, derived.get(name, weight))) for name in (memory.id, *memory.sources))
 
 
 def _strength_of_quoted(memory: Memory, said: Mapping[str, tuple[str, float]]) -> float:
