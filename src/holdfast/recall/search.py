@@ -6,7 +6,7 @@ arms that found it, and its rank in each arm.
 
 import heapq
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -208,12 +208,9 @@ def _best_first(
     strongest: list[float] = []
     read_items: set[int] = set()
     for end in range(size, len(ranked) + size, size):
-        rows = read_rows(store, question, [item for item in ranked[end - size : end] if item not in read_items])
-        if has_memories and end < len(ranked):
-            rows += derived_rows(store, question, rows, unread=found.keys() - read_items)
+        unread = found.keys() - read_items
+        rows = _read_batch(store, question, ranked[end - size : end], unread, with_derived=has_memories and end < len(ranked))
         read_items |= {_item(owner) for owner, _ in rows}
-        if run is not None:
-            run.unreadable |= {*ranked[end - size : end]} - read_items
         final = [_final_strength(owner, question, strengths, found) for owner, _ in rows]
         said |= {
             owner.id: (owner.text, value)
@@ -241,6 +238,17 @@ def _best_first(
                 if run is not None:
                     run.ranked.append(hit)
                 yield hit
+
+
+def _read_batch(
+    store: Store, question: RecallQuery, items: Sequence[int], unread: AbstractSet[int], *, with_derived: bool
+) -> list[tuple[Memory | Message, Memory | None]]:
+    """Read the rows of those items that are still unread. With ``with_derived``, also read the memories derived from them."""
+    wanted = [item for item in items if item in unread]
+    rows = read_rows(store, question, wanted)
+    if (run := current_run()) is not None:
+        run.unreadable |= {*wanted} - {_item(owner) for owner, _ in rows}
+    return [*rows, *derived_rows(store, question, rows, unread=unread)] if with_derived else rows
 
 
 def _note_weight(derived: dict[str, float], memory: Memory, weight: float) -> None:
