@@ -21,8 +21,11 @@ OpenMemory = Callable[..., Engine]
         ("Recordá que soy alérgica a la penicilina.", "soy alérgica a la penicilina"),
         ("No te olvides de que mi hija se llama Julieta.", "mi hija se llama Julieta"),
         ("My blood type is B positive, don't forget it.", "My blood type is B positive"),
+        ("I need you to remember something: my locker is number 12.", "my locker is number 12"),
+        ("I want you to remember one important thing about me. I park on level 3.", "I park on level 3"),
+        ("Quiero que recuerdes una cosa: aparco en la planta 3.", "aparco en la planta 3"),
     ],
-    ids=["en", "es", "negated", "after"],
+    ids=["en", "es", "negated", "after", "announced", "announced in a sentence", "announced in Spanish"],
 )
 def test_a_wish_to_remember_is_stored_when_the_message_is(memory: Engine, text: str, stored: str) -> None:
     said = memory.session(user="ana").add("user", text)
@@ -34,6 +37,13 @@ def test_a_wish_to_remember_is_stored_when_the_message_is(memory: Engine, text: 
     assert said.consent.undo is not None
     memory.undo(said.consent.undo)
     assert not memory.memories(user="ana")
+
+
+def test_the_announcement_of_a_fact_is_not_learned_either(memory: Engine) -> None:
+    with memory.session(user="ana") as session:
+        session.add("user", "I want you to remember one important thing about me. I park on level 3.")
+    memory.drain()
+    assert [each.text.rstrip(".") for each in memory.memories(user="ana")] == ["I park on level 3"]
 
 
 @pytest.mark.parametrize("preset", ["default", "rumi", "lobug", "reachy", "rostro", "apps"])

@@ -24,6 +24,7 @@ from holdfast.recall.reader import Reader
 from holdfast.runtime.priority import with_pauses
 from holdfast.text.clean import fold
 from holdfast.text.consent.rules import subject_words
+from holdfast.text.terms import document_terms
 from holdfast.types import (
     FORGETTING,
     FORGOTTEN,
@@ -192,7 +193,9 @@ class Wishes:
         if named or not isinstance(extractor, Extractor):
             return [default]
         found = asked_puts(extractor, message, before=before, reader=reader)
-        return [_without_wish(put, default.text if wish.subject else "") for put in found] or [default]
+        if wish.subject:
+            found = [_without_wish(put, default.text) for put in found if _is_about(put, default.text)]
+        return found or [default]
 
     def mark(self, session: SessionRecord, message: Message, last: Message | None, plan: Plan) -> tuple[Message, SessionRecord]:
         """Mark a message if it is off the record or asks to forget something. Return the message and the session.
@@ -264,13 +267,17 @@ class Wishes:
         return Writer(tx=tx, preset=self._preset, author=Author(actor="user"), now=self._clock.now())
 
 
+def _is_about(put: Put, fact: str) -> bool:
+    """Return True if a memory shares a term with the fact to remember. The announcement of the fact does not: "one thing about me"."""
+    return not set(document_terms(put.text, None)).isdisjoint(document_terms(fact, None))
+
+
 def _without_wish(put: Put, fact: str) -> Put:
     """Return a memory without the words of the wish: "I'm vegan, don't forget it" becomes "I'm vegan".
 
-    ``fact`` is the text without these words. If ``fact`` is empty or not part of the memory's text, return the memory
-    unchanged.
+    ``fact`` is the text without these words. If it is not part of the memory's text, return the memory unchanged.
     """
-    return replace(put, text=fact) if fact and fold(fact) in fold(put.text) else put
+    return replace(put, text=fact) if fold(fact) in fold(put.text) else put
 
 
 def _cut(writer: Writer, memory: Memory, remainder: str) -> Change:

@@ -34,6 +34,11 @@ _BOUNDARY = regex(
     r"|tambien|which is why|por eso|que|es que|cuz|bc)\s+)?"
     r"|\s+(?:and|but|so|because|cause|cuz|since|plus|y|pero|porque|asi que|ya que|aunque|although|though|while|es que|bc)\s+"
 )
+ANNOUNCEMENT = regex(
+    r"(?:something|algo|(?:a|one|another|two|some|these|una?|otra?|dos|estas|estos) (?:[\w-]+ )?(?:thing|fact|detail|cosa|cosita|dato|detalle)s?)"
+    r"(?: (?:very|really|muy|important|importante|for|about|sobre|de|para|me|mi))*\W*"
+)
+"""Matches what a request to remember announces, without the fact itself: "one important thing about me"."""
 _PAUSE = regex(r"[,;:(.…–—-]")
 _SUBJECT = regex(
     r"(?:i|i'\w+|im|ive|my|we|we'\w+|our|let'?s|it|the|turns|both|don'?t|dont|please|always|never|from|remind|he|she|his|her|their"
@@ -199,7 +204,7 @@ def _stated(text: str, folded: str, book: Rulebook, *, is_question: bool) -> Sta
     stands = not is_question and book.shows("standing", folded)
     if not asked and not stands and not book.find(folded) and _asks(folded, book, is_question=is_question):
         return None
-    if asked and book.shows("question", folded) and folded.endswith("?"):
+    if asked and (ANNOUNCEMENT.fullmatch(folded) or (book.shows("question", folded) and folded.endswith("?"))):
         return None
     if text.endswith("?"):
         text, folded = text.rstrip("?! "), folded.rstrip("?! ")

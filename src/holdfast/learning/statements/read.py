@@ -14,7 +14,7 @@ from typing import Final, TypeAlias
 from holdfast.learning.change_reader import ends_memory
 from holdfast.learning.dating import dated
 from holdfast.learning.placement import starts_with_project
-from holdfast.learning.statements.clauses import clauses, fold_clause
+from holdfast.learning.statements.clauses import ANNOUNCEMENT, clauses, fold_clause
 from holdfast.learning.statements.own_text import own_clauses
 from holdfast.learning.statements.project_reader import in_project
 from holdfast.learning.statements.repair import rejected_value
@@ -251,6 +251,8 @@ def _candidates_in(said: str, previous: str, context: Context) -> Iterator[_Foun
     if stated and (shorter := context.read(stated)).keep > reading.keep:
         sentence, reading = stated, shorter
     asked = next(filter(None, (_asked_text(sentence, book) for book in context.books)), "")
+    if asked and ANNOUNCEMENT.fullmatch(fold_clause(asked)):  # the fact itself follows
+        return
     text = asked or _without_lead(_words_to_keep(sentence, reading), context.books)
     corrects = any(book.correction.match(fold_clause(sentence)) for book in context.books)
     rule = _rule(text, context.books)

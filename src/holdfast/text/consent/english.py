@@ -157,7 +157,10 @@ FORGET_NAMED: Final = (
 FORGET_UNLESS: Final = rf"\bforget (?:about )?it\b|\b{_NOT_MEANT}\b"
 
 _FACT: Final = r"(?:that |this\b ?[:,-]? ?|this for (?:later|next time|the future) ?[:,-] ?|: ?|, ?(?=my|i|we|the)|(?=(?:my|our|i|i'm|we|we're|i've|i'd|his|her|the)\b))"
+_ANNOUNCED: Final = r"(?:something|(?:a|one|another|two|three|a few|some|these) (?:[\w-]+ )?(?:things?|facts?|details?))(?: [\w']+){0,4} ?[:;.–—-]+ ?"
+"""Matches the announcement of a fact, with a colon or a full stop: "something about me: "."""
 REMEMBER: Final = (
+    rf"{START}(?:(?:always |also )?(?:remember|memori[sz]e|keep in mind|note(?: down)?|save|store|write down))(?:,? please)? {_ANNOUNCED}(?P<fact>.+)",
     rf"{START}(?:please )?(?:always |also )?(?:remember|memori[sz]e)(?: always)?(?:,? please)? ?(?:that |this(?: for (?:later|next time|the future|me))? ?[:,-] ?|: ?|(?=(?:my|our|i|i'm|we|we're|i've|i'd|im)\b(?! (?:said|told|asked|mentioned)\b)))(?P<fact>.+)",
     rf"{START}(?:don'?t|do not|never|dont)(?: (?:you|u)(?: dare)?)?(?: ever)? forget ?(?:that |: ?|(?=(?:my|our|i|i'm|we|i've|im)\b))(?P<fact>.+)",
     rf"{START}(?:keep|bear|have) in mind(?: for (?:next time|later|the future))? ?(?:that |: ?|, ?|(?=(?:my|our|i|i'm|we|i've|im)\b))(?P<fact>.+)",

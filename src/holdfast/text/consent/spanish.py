@@ -150,7 +150,10 @@ FORGET_UNLESS: Final = r"\bolvid(?:alo|elo)[,.!]* (?:mejor|pidamos|vamos|ya|da i
 _FACT: Final = r"(?:que |esto ?[:,-] ?|lo siguiente ?[:,-] ?|: ?|, ?(?=mi|soy|tengo)|(?=mis? |nuestr))"
 _RECALL: Final = r"(?:recuerd(?:a|e|en)|recordá|record(?:a|ad|ar|arte)|acuerd(?:ate|ese|ense)|acord(?:ate|aos|arte)|memori(?:za|zá|ce|zate|zad|zar)|recuerdes|te acuerdes)"
 _WRITE: Final = r"(?:anot(?:a|ate|ame|e|eme|ad|ar|es)|anotá|apunt(?:a|ate|ame|e|eme|ad|ar|es)|guard(?:a|ate|ame|e|eme|ad|ar|es)|registr(?:a|e|ar|es)|grab(?:a|ate|e|ese)|agend(?:a|ame|ate|e)|almacen(?:a|e)|agreg(?:a|ue)|anad(?:e|i|a)|ten(?:e|ga|ed)? (?:en cuenta|presente)|tom(?:a|e|ad) nota(?: de)?|conserv(?:a|e))"
+_ANNOUNCED: Final = r"(?:algo|(?:una?|otra?|dos|tres|unas|unos|estas|estos) (?:\w+ )?(?:cosa|cosita|cosas|dato|datos|detalle|detalles))(?: \w+){0,4} ?[:;.–—-]+ ?"
+"""Matches the announcement of a fact, with a colon or a full stop: "una cosa sobre mí: "."""
 REMEMBER: Final = (
+    rf"{START}(?:{_RECALL}|{_WRITE})(?: siempre| por favor| porfa| tambien| bien)?(?: de)? {_ANNOUNCED}(?P<fact>.+)",
     rf"{START}{_RECALL}(?: siempre| por favor| porfa| tambien| bien)?(?: de)? ?(?:que |esto ?[:,-] ?|lo siguiente ?[:,-] ?|: ?|, (?=mi|soy|tengo)|(?=mis? (?!casa de verano)|nuestr))(?P<fact>.+)",
     rf"{START}(?:no (?:te |se |me |lo |os )?olvid(?:es|e|en|eis|ar)|(?:que )?no se (?:te|le|os) olvide|no vayas? a olvidar(?:te)?|nunca (?:te )?olvides|no te vayas a olvidar)(?: nunca| por favor)?(?: de)? ?(?:que |: ?|(?=mis? ))(?P<fact>.+)",
     rf"{START}{_WRITE}(?: por favor| porfa| siempre| bien)?(?: (?:en|a) (?:tu|tus|la|mi|mis) {_MEMORY})?(?: para (?:siempre|la proxima|mas adelante|el futuro|despues|otra vez|otras charlas|luego))?(?: de)? ?(?:que |esto ?[:,-] ?|lo siguiente ?[:,-] ?|: ?|, ?(?=mi|soy|tengo|me)|(?=mis? |nuestr))(?P<fact>.+)",
