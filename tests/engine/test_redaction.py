@@ -56,7 +56,7 @@ def _write(memory: Engine, number: int, secret: Secret) -> None:
         lambda: _talk(memory, user, f"s{number}", "tool", text),
         lambda: _talk(memory, user, f"s{number}", "user", f"hello {number}", speaker=text[:512]),
         lambda: memory.forget(memory.remember(f"gone {number}", user=user).id, reason=text),
-        lambda: memory.revise(memory.remember(f"to be {number}", user=user).id, text, reason=text),
+        lambda: memory.revise(memory.remember(f"to be {number}", user=user).id, f"item {number}\n{text}", reason=text),
     )
     places[number % len(places)]()
 
