@@ -87,8 +87,8 @@ def message_obstacle(message: Message, question: RecallQuery) -> Outcome | None:
 def own_part(message: Message, question: RecallQuery) -> str:
     """Return the text of a message without untrusted quotations.
 
-    Only a trusted message with the user's words is shortened. The text of any other message is returned unchanged. So is the text of
-    every message if the query's ``min_trust`` is so low that quotations count as trusted.
+    Only a trusted message with the user's words is shortened. The text of any other message is returned unchanged. So is the
+    text of every message if the query's ``min_trust`` is so low that quotations count as trusted.
     """
     gated = message.origin == "user" and message.trust >= question.min_trust > QUOTED_TRUST
     return own_words(message.text) if gated else message.text

@@ -276,8 +276,8 @@ def _says_more(candidate: _Ranked, derived: Mapping[str, float], shown: Abstract
 
     A memory adds nothing if all its source messages are already ``shown``. A message adds nothing if a memory derived from
     the message is about as strong, unless only the message is relevant. A message also adds nothing if a memory derived from
-    it was superseded, and the new memory has at least the strength of the relevance floor. ``derived`` maps the ids of memories to their strengths. It also maps the ids of
-    messages to the strengths of the best memories derived from them.
+    it was superseded, and the new memory has at least the strength of the relevance floor. ``derived`` maps the ids of
+    memories to their strengths. It also maps the ids of messages to the strengths of the best memories derived from them.
     """
     owner = candidate.owner
     if isinstance(owner, Message):

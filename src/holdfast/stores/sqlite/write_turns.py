@@ -15,7 +15,7 @@ from holdfast.runtime import forks
 __all__ = ["WriteTurns", "turns_of"]
 
 _REMEMBERED = 64
-"""Number of turns that are remembered, to tell whether other tenants are writing."""
+"""Number of the latest turns that are kept. They show whether other tenants are writing."""
 
 
 class WriteTurns:
