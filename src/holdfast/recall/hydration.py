@@ -1,57 +1,46 @@
 """Read the rows of found items: memories and messages that the reader may see."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 
 from holdfast.learning.input_filter import own_words
 from holdfast.protocols import MemoryFilter, MessageFilter, Store
 from holdfast.recall.query import RecallQuery
-from holdfast.types import QUOTED_TRUST, Memory, Message, Outcome
+from holdfast.types import QUOTED_TRUST, Memory, MemoryStatus, Message, Outcome
 
 _MAX_SUCCESSIONS = 20
 """Maximum number of steps from a superseded memory to its live successor."""
 
 
-def read_rows(store: Store, question: RecallQuery, found: Sequence[int]) -> list[tuple[Memory | Message, Memory | None]]:
+def read_rows(
+    store: Store, question: RecallQuery, found: Sequence[int], *, unread: Collection[int] = ()
+) -> list[tuple[Memory | Message, Memory | None]]:
     """Read the rows of the items that the recall may use. ``found`` contains item numbers.
 
     Return one pair per row. The first value is the memory or message. The second value is usually None. If a memory derived
-    from the message was superseded, the second value is the memory that replaced it.
+    from the message was superseded, the second value is the memory that replaced it. The memories derived from the messages
+    are returned too if they are among the ``unread`` items, so that the choice between them does not depend on the limit.
     """
     wanted = MemoryFilter(items=found, unexpired_at=question.now)
     if question.as_of is not None:
         wanted = MemoryFilter(items=found, as_of=question.as_of, statuses=("live", "superseded", "expired"))
+        unread = ()
     owners: list[tuple[Memory | Message, Memory | None]] = [
         (memory, None) for memory in store.memories(wanted) if memory_obstacle(memory, question) is None
     ]
     if "message" in question.spaces and len(owners) < len(found):
-        owners.extend(_messages(store, question, found))
+        owners.extend(_messages(store, question, found, unread={*unread}.difference(found)))
     return owners
 
 
-def derived_rows(
-    store: Store, question: RecallQuery, rows: Sequence[tuple[Memory | Message, Memory | None]], *, unread: Collection[int]
-) -> list[tuple[Memory | Message, Memory | None]]:
-    """Read the memories that were derived from the messages in ``rows``, if they are among the ``unread`` items.
-
-    The result has the form of :func:`read_rows`.
-    """
-    known = {owner.item for owner, _ in rows if isinstance(owner, Memory)}
-    messages = [owner.id for owner, _ in rows if isinstance(owner, Message)]
-    if not messages or question.as_of is not None:
-        return []
-    derived = store.memories(MemoryFilter(reader=question.reader, sources=messages, unexpired_at=question.now))
-    return [
-        (memory, None)
-        for memory in derived
-        if memory.item in unread and memory.item not in known and memory_obstacle(memory, question) is None
-    ]
-
-
-def _messages(store: Store, question: RecallQuery, found: Sequence[int]) -> list[tuple[Message, Memory | None]]:
-    """Read the messages that the recall may use. Return each message with a memory or None, as in :func:`read_rows`.
+def _messages(
+    store: Store, question: RecallQuery, found: Sequence[int], *, unread: AbstractSet[int]
+) -> Iterator[tuple[Memory | Message, Memory | None]]:
+    """Read the messages that the recall may use. Yield each message with a memory or None, as in :func:`read_rows`.
 
     Messages of the current session and sources of forgotten memories are left out. Messages with an action (a marker such as
-    ``IGNORE``) and messages without text that the query searches (see :func:`_admitted`) are left out, too.
+    ``IGNORE``) and messages without text that the query searches (see :func:`_admitted`) are left out, too. Also yield the
+    ``unread`` memories that were derived from the messages.
     """
     messages = [
         message
@@ -59,9 +48,20 @@ def _messages(store: Store, question: RecallQuery, found: Sequence[int]) -> list
         if message_obstacle(message, question) is None
     ]
     if not messages:
-        return []
-    forgotten, successors = _forgotten_and_superseded(store, question, [message.id for message in messages])
-    return [(message, successors.get(message.id)) for message in messages if message.id not in forgotten]
+        return
+    statuses: tuple[MemoryStatus, ...] = ("live", "forgotten", "superseded") if unread else ("forgotten", "superseded")
+    sources = [message.id for message in messages]
+    derived = store.memories(MemoryFilter(reader=question.reader, sources=sources, statuses=statuses))
+    forgotten = {source for memory in derived if memory.status == "forgotten" for source in memory.sources}
+    successors = _successors(store, question, derived)
+    yield from ((message, successors.get(message.id)) for message in messages if message.id not in forgotten)
+    yield from ((memory, None) for memory in derived if memory.item in unread and _is_current(memory, question))
+
+
+def _is_current(memory: Memory, question: RecallQuery) -> bool:
+    """Return True if a memory is live and not expired, and the recall may use it."""
+    expired = memory.expires_at is not None and memory.expires_at <= question.now
+    return memory.status == "live" and not expired and memory_obstacle(memory, question) is None
 
 
 def memory_obstacle(memory: Memory, question: RecallQuery) -> Outcome | None:
@@ -106,16 +106,8 @@ def _admitted(message: Message, question: RecallQuery) -> bool:
     return message.trust >= question.min_trust and (own == message.text or bool(own.strip()))
 
 
-def _forgotten_and_superseded(
-    store: Store, question: RecallQuery, messages: Collection[str]
-) -> tuple[set[str], dict[str, Memory]]:
-    """Find messages whose derived memories were forgotten or superseded. Return two values.
-
-    The first is the set of messages from which a forgotten memory was derived. The second maps the id of each message
-    from which a superseded memory was derived to the live memory that replaced it.
-    """
-    derived = store.memories(MemoryFilter(reader=question.reader, sources=messages, statuses=("forgotten", "superseded")))
-    forgotten = {source for memory in derived if memory.status == "forgotten" for source in memory.sources}
+def _successors(store: Store, question: RecallQuery, derived: Iterable[Memory]) -> dict[str, Memory]:
+    """Map the id of each message from which a superseded memory was derived to the live memory that replaced it."""
     latest = {source: memory for memory in derived if memory.status == "superseded" for source in memory.sources}
     for _ in range(_MAX_SUCCESSIONS):
         ids = {memory.replaced_by for memory in latest.values() if memory.status == "superseded" and memory.replaced_by}
@@ -129,4 +121,4 @@ def _forgotten_and_superseded(
             break
 
     live = {source: memory for source, memory in latest.items() if memory.status == "live"}
-    return forgotten, {source: memory for source, memory in live.items() if memory.trust >= question.min_trust}
+    return {source: memory for source, memory in live.items() if memory.trust >= question.min_trust}

@@ -8,7 +8,7 @@ import heapq
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from itertools import islice
 from typing import NamedTuple
@@ -17,7 +17,7 @@ from holdfast.protocols import MessagePlace, Store
 from holdfast.recall.candidates import Found, find_candidates, find_matching_chunks
 from holdfast.recall.duplicates import without_duplicates
 from holdfast.recall.embedding import Embedding
-from holdfast.recall.hydration import derived_rows, own_part, read_rows
+from holdfast.recall.hydration import own_part, read_rows
 from holdfast.recall.query import RecallQuery, is_keyword
 from holdfast.recall.query_vector import QueryVector, catch_up
 from holdfast.recall.ranking import (
@@ -86,24 +86,20 @@ _MAX_TIE = 0.05
 """Maximum sum of the tie-break values of an item."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Ranked:
-    """A candidate whose row was read. Better candidates sort first, as ``heapq`` requires."""
+class _Ranked(NamedTuple):
+    """A candidate whose row was read."""
 
     strength: float
     at: datetime
     owner: Memory | Message
     successor: Memory | None
 
-    def __lt__(self, other: "_Ranked") -> bool:
-        """Order by strength, then by time (newest first), then by id.
+    @property
+    def order(self) -> tuple[float, float, str]:
+        """Order by strength, then by time (newest first), then by id. Better candidates sort first, as ``heapq`` requires.
 
         Probabilities are not compared, because the probabilities of strong candidates are all close to 1.
         """
-        return self._order < other._order
-
-    @property
-    def _order(self) -> tuple[float, float, str]:
         return -self.strength, -self.at.timestamp(), self.owner.id
 
 
@@ -201,7 +197,7 @@ def _best_first(
     # A message's strength includes its period gain. A memory's time is known only once its row is read.
     has_memories = any(entry.space != "message" for entry in found.values())
     max_gain = _TIE_WEIGHT * _MAX_TIE + (max_period_gain(question.periods) if has_memories else 0.0)
-    read: list[_Ranked] = []
+    read: list[tuple[tuple[float, float, str], _Ranked]] = []
     derived: dict[str, float] = {}  # strength of each memory by its id, and of the best derived memory by the source's id
     shown: set[str] = set()
     said: dict[str, tuple[str, float]] = {}  # text and strength of each message, by its id
@@ -219,12 +215,13 @@ def _best_first(
         }
         for (owner, successor), (own_value, at) in zip(rows, final, strict=True):
             value = max(own_value, _strength_of_quoted(owner, said)) if isinstance(owner, Memory) else own_value
-            heapq.heappush(read, _Ranked(value, at, owner, successor))
+            candidate = _Ranked(value, at, owner, successor)
+            heapq.heappush(read, (candidate.order, candidate))
             if isinstance(owner, Memory) and likelihood(value, baseline.background) >= question.min_score:
                 _note_weight(derived, owner, value + _importance_bonus(owner))
         max_unread = strengths[ranked[end]] + max_gain if end < len(ranked) else -math.inf
-        while read and read[0].strength >= max_unread:
-            best = heapq.heappop(read)
+        while read and read[0][1].strength >= max_unread:
+            best = heapq.heappop(read)[1]
             if not (question.with_sources or not question.distinct or _says_more(best, derived, shown, baseline)):
                 if run is not None:
                     run.dropped[_item(best.owner)] = "covered"
@@ -245,10 +242,10 @@ def _read_batch(
 ) -> list[tuple[Memory | Message, Memory | None]]:
     """Read the rows of those items that are still unread. With ``with_derived``, also read the memories derived from them."""
     wanted = [item for item in items if item in unread]
-    rows = read_rows(store, question, wanted)
+    rows = read_rows(store, question, wanted, unread=unread if with_derived else ())
     if (run := current_run()) is not None:
         run.unreadable |= {*wanted} - {_item(owner) for owner, _ in rows}
-    return [*rows, *derived_rows(store, question, rows, unread=unread)] if with_derived else rows
+    return rows
 
 
 def _note_weight(derived: dict[str, float], memory: Memory, weight: float) -> None:

@@ -88,7 +88,8 @@ def search(
     If the word cache ``words`` can search all the partitions, it is used instead of the full-text index. Only items in
     ``allowed`` are returned, or all items if it is None. Items in ``excluded`` are left out.
     """
-    wanted = query_terms(query, languages) if partitions else []
+    # A recall searches memories and messages with the same query.
+    wanted = cached_fetch(connection, ("terms", query, *languages), lambda: query_terms(query, languages)) if partitions else []
     if not wanted:
         return []
     if words is not None:
