@@ -43,11 +43,11 @@ class ClockRecord:
 
 
 def observe(record: ClockRecord, now: datetime) -> ClockRecord:
-    """Return the record after the clock has shown the time ``now``.
+    """Return the new clock record after the clock has shown the time ``now``.
 
-    Normally, ``now`` becomes the trusted time. If ``now`` is more than seven days after the trusted time, it is
-    recorded as a jump, and the trusted time stays. A jump is accepted when the clock has run on for three days after
-    it. A jump is dropped when the clock goes back.
+    Normally, ``now`` becomes the trusted time. If ``now`` is more than seven days after the trusted time, ``now`` is recorded
+    as a jump, and the trusted time stays. The jump is accepted when the clock has run on for three days. It is dropped when
+    the clock goes back.
     """
     trusted, jumped_to = record.trusted, record.jumped_to
     if jumped_to is not None:
@@ -68,7 +68,10 @@ class ClockGuard:
         self._clock = clock
 
     def trusted_now(self) -> datetime:
-        """Read the clock, update the record, and return the trusted time. Purging must use this time instead of the clock."""
+        """Read the clock, update the ``ClockRecord`` in the store, and return the trusted time.
+
+        Purging must use this time instead of the clock.
+        """
         before = self._read()
         after = observe(before, self._clock.now())
         if after.jumped_to is not None and before.jumped_to is None:
@@ -97,7 +100,7 @@ class ClockGuard:
         return stored or ClockRecord(self._last_use() or self._clock.now())
 
     def _last_use(self) -> datetime | None:
-        """Return the time of the newest session or memory. It is used if the store has no record of the clock yet."""
+        """Return the time of the newest session or memory. This time is trusted if the store has no clock record yet."""
         sessions = self._store.sessions(SessionFilter(limit=1))
         memories = self._store.memories(MemoryFilter(statuses=None, limit=1))
         times = [session.last_at for session in sessions] + [memory.updated_at for memory in memories]

@@ -102,9 +102,8 @@ class Condenser:
     def _queue_roll_up(self, tx: Transaction, scope: Scope, rule: RollUp) -> None:
         """Queue a summary of a scope's messages, if ``rule`` says that enough messages are without a summary.
 
-        The messages are read inside the transaction. Reading takes 20 ms, in which other writers wait. Therefore the
-        messages are not read again for a minute if their summary is already queued and has as many messages as one
-        summary can use.
+        The messages are read inside the transaction. This takes 20 ms, in which other writers wait. If the summary is already
+        queued, and more messages would not fit into it, the messages are not read again for a minute.
         """
         mark = tx.setting(summarized_setting(scope))
         if self._queued_at.get((scope, mark), -math.inf) > time.monotonic() - _READ_AGAIN_SECONDS:
@@ -212,8 +211,8 @@ class Condenser:
     def _roll_up(self, job: Job) -> Work:
         """Summarize the oldest messages that no summary covers yet. The newest messages are left out.
 
-        Replies that may repeat text of a tool, a web page, a file or a quotation are left out, too. If no message is left,
-        the messages count as summarized. Otherwise, one long web page would stop all later summaries.
+        Replies that may repeat text of a tool, a web page, a file or a quotation are also left out. If this leaves no
+        message, the oldest messages still count as summarized, so that one long web page does not stop all later summaries.
         """
         scope = self._scope(job)
         rule = self._preset.roll_up

@@ -198,7 +198,7 @@ def _erased_messages(tx: Transaction, messages: Sequence[Message]) -> set[str]:
 
 
 def _is_usable(message: Message) -> bool:
-    """Return True if it is allowed to extract memories from a message: it was not forgotten and is not off the record."""
+    """Return True if memories may be extracted from a message: the message was not forgotten and is not off the record."""
     return not is_forgotten(message.action) and message.action != OFF_RECORD
 
 

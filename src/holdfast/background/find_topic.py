@@ -71,10 +71,10 @@ class TopicFinder:
         return pages
 
     def about(self, text: str, scope: Scope, *, earlier: str = "") -> DetectedTopic:
-        """Detect which topic of a scope a text is about. The result can be that the text is about none of them.
+        """Detect which topic of a scope a text is about, if any.
 
-        If the preset creates topics automatically and there is a chat model, the model decides. It sees only ``text``.
-        Otherwise, or if the model fails, the topic pages are compared with the text, by vectors and by words. This
+        If the preset creates topics automatically and there is a chat model, the model decides. The model sees only ``text``.
+        Without a model, or if the model fails, the topic pages are compared with the text, by vectors and by words. This
         comparison also uses ``earlier``, the user's previous text.
         """
         pages = self.known(scope)

@@ -66,7 +66,7 @@ class Housekeeping:
         self._waiting: dict[str, PendingScan] = {}
 
     def tick(self) -> int:
-        """Run the clean-up tasks that are due. Return how many items (such as sessions and memories) they closed or removed."""
+        """Run the clean-up tasks that are due. Return the number of changes, such as closed sessions and removed memories."""
         self._condenser.enforce_caps()
         done = self._digester.close_idle_sessions() + self._finish_scrubbing()
         if _is_due(self._next_clean_up, self._clock.now(), self._preset.clean_every):
@@ -74,10 +74,12 @@ class Housekeeping:
         return done
 
     def clean_up(self) -> int:
-        """Purge old data. Return the number of items purged.
+        """Purge old data. Return the number of memories and messages that were expired or removed.
 
-        This covers expired memories, forgotten memories past the undo window, and messages and traces past their
-        retention. If the clock jumps, purging is paused (see ``clock_guard``).
+        These are memories whose lifetime is over or that were not used for long, forgotten and expired memories past the undo
+        window, messages past their retention, and messages off the record in sessions that never end. Old traces, stored
+        responses and finished jobs are removed, too, but not counted. If the clock jumps, purging is paused (see
+        ``clock_guard``).
         """
         self._next_clean_up = self._clock.now() + self._preset.clean_every
         now = self.clock_guard.trusted_now()

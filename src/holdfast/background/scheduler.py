@@ -101,9 +101,10 @@ class Scheduler:
                 pass
 
     def drain(self, progress: Callable[[int, int], None] | None = None) -> int:
-        """Run all queued work. Return the total number of jobs run, texts embedded and items cleaned up.
+        """Run all queued work. Return the amount of work done, as one number.
 
-        ``progress`` is called while texts are embedded, with the number of embedded texts and the total number to
+        The number is the sum of jobs run, texts embedded, topic files synced, sessions closed, and memories and messages
+        cleaned up. ``progress`` is called while texts are embedded, with the number of embedded texts and the total number to
         embed.
         """
         self.flush()

@@ -78,9 +78,10 @@ def find_everything(store: Store, preset: Preset, scope: Scope, now: datetime) -
 
 
 def find_about(reader: Reader, scope: Scope, subject: str, *, by: Literal["words", "meaning"]) -> About:
-    """Return a user's own memories and messages about a subject. Shared data and other users' data is left out.
+    """Return a user's own memories and messages about a subject. Shared data and other users' data are left out.
 
-    By words, the result has what shares enough words with the subject. By meaning, it has what recall finds for the subject.
+    With ``by="words"``, a memory or message is returned if it shares enough words with the subject. With ``by="meaning"``, it
+    is returned if recall finds it for the subject with a high score.
     """
     terms = _Terms(subject, reader.preset.languages)
     if not terms.wanted:
@@ -100,8 +101,9 @@ def find_about(reader: Reader, scope: Scope, subject: str, *, by: Literal["words
 def find_known(reader: Reader, scope: Scope, name: str, *, is_fact: Callable[[str], bool]) -> About:
     """Return a user's own memories and messages that contain every word of a name.
 
-    Return nothing if there is no such memory, and no such message of the user that states a fact: the words may then belong
-    to a task, such as a text being written. ``is_fact`` returns True if a text states a fact.
+    The result is empty if it would contain only messages, and none of them is a message of the user that states a fact. The
+    words of the name may then belong to a task, such as a text being written. ``is_fact`` returns True if a text states a
+    fact.
     """
     terms = _Terms(name, reader.preset.languages)
     if not terms.wanted:
@@ -126,10 +128,11 @@ def without_reason(subject: str) -> str:
 
 
 def _by_meaning(owned: Sequence[Hit]) -> list[Hit]:
-    """Return the hits that a subject means. Return an empty list if that is unclear.
+    """Return the hits that a subject refers to. Return an empty list if that is unclear.
 
-    These are the relevant hits with a high score. If there are none, it is the best memory with the messages that score as high,
-    unless a second memory scores nearly as high. Without memories, messages are found in the same way.
+    Return the relevant hits with a high score, if there are any. If there are none, return the best memory, and the messages
+    that score nearly as high. But if a second memory also scores nearly as high, the list is empty. Without memories, return
+    the best message, and the messages that score nearly as high.
     """
     if sure := [hit for hit in owned if hit.is_relevant and hit.score >= _MIN_SCORE]:
         return sure

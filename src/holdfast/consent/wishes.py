@@ -268,7 +268,10 @@ class Wishes:
 
 
 def _is_about(put: Put, fact: str) -> bool:
-    """Return True if a memory shares a term with the fact to remember. The announcement of the fact does not: "one thing about me"."""
+    """Return True if a memory shares a term with the fact that the user asks to remember.
+
+    A memory that only announces the fact, such as "one thing about me", shares no term with it and is dropped.
+    """
     return not set(document_terms(put.text, None)).isdisjoint(document_terms(fact, None))
 
 

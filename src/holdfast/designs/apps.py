@@ -115,9 +115,9 @@ class MemorySubAgent:
         model: str | ChatModel | Callable[..., Any] | None = None,
         **opening: Any,
     ) -> None:
-        """Use an engine, or open a store. With ``debug_mode``, each step is logged.
+        """Use the engine ``db``, or open the store at the path ``db``. ``opening`` are further arguments of ``holdfast.open``.
 
-        Without a model, rules create and merge memories.
+        With ``debug_mode``, each step is logged. Without a model, rules create and merge memories.
         """
         opening = {"preset": "apps", "worker": "none", **opening}
         self.engine = db if isinstance(db, Engine) else open_engine(db, chat=model, **opening)

@@ -90,8 +90,10 @@ def export_parts(
     """Return an iterator over the bytes of an export. Invalid arguments raise an error at once, before the first bytes are read.
 
     ``owner`` names the user, app or agent whose data is exported. With ``session``, only this session and the memories
-    derived from it are exported, and ``owner`` identifies the session. A memory outside this selection that was derived from
-    exported data is exported only if ``sees`` returns True for its scope: the caller may read it.
+    derived from it are exported, and ``owner`` identifies the session.
+
+    A memory of another owner can be derived from exported data. It is exported only if ``sees`` returns True for its scope,
+    which means that the caller may read it.
     """
     chosen, selection = check_format(format), select(store, session=session, **owner)
     return stream(Walk(store, preset, selection, sees=sees), preset, selection, format=chosen, now=now)
@@ -117,9 +119,9 @@ def stream(walk: Walk, preset: Preset, selection: Selection, *, format: ExportFo
 
 
 def save(parts: Iterator[bytes], target: str | os.PathLike[str] | BinaryIO, *, replace: bool = False) -> tuple[Path | None, int]:
-    """Write the pieces to a new file, or to an open binary file. Return the path and the number of bytes.
+    """Write the bytes of an export to a new file, or to an open binary file. Return the path and the number of bytes.
 
-    Raises ``Conflict`` if the file exists, unless ``replace`` is True.
+    For an open binary file, the path is None. Raises ``Conflict`` if the file exists, unless ``replace`` is True.
     """
     if not isinstance(target, str | os.PathLike):
         return None, sum(_written(target, part) for part in parts)

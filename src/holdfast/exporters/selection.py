@@ -29,8 +29,8 @@ class Selection:
     def parts(self) -> dict[str, str]:
         """The selection as written in the header of an export.
 
-        The keys ``user``, ``app`` and ``agent`` have the names of the owner, and ``session`` has the id of the session,
-        if they are selected.
+        It can have the keys ``user``, ``app`` and ``agent`` with the names of the owner, and ``session`` with the id of the
+        session. A key is missing if it is not part of the selection.
         """
         if self.session is None:
             return dict(self.owner)

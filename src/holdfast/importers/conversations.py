@@ -62,7 +62,8 @@ class OpenConversation:
 class ReadySaid:
     """An imported message that is ready to be stored. All slow work on its text is done.
 
-    An import obeys only two wishes about memory: the wish to stay off the record, and the wish to be on the record again.
+    ``reach`` and ``lifts`` contain the user's wish to stay off the record, or to be on the record again. An import obeys no
+    other wish about memory.
     """
 
     message: Message | None = None

@@ -28,9 +28,9 @@ from holdfast.write import Writer
 class NoteWriter:
     """Stores notes (memories of another program).
 
-    If two notes of one owner say the same in one import, only the first is stored. If an earlier import has already stored
-    the first note, neither creates a memory now. This holds even if the memory of the first note has been forgotten since.
-    A new note is also not stored if a live memory of the owner already says the same.
+    A note creates no memory if an earlier import has stored the note, even if its memory has been forgotten since. A note
+    also creates no memory if it says the same as an earlier note of the same owner in this import, or as a live memory of the
+    owner.
     """
 
     def __init__(self, preset: Preset, scope: Scope, source: str, default_user: str | None = None) -> None:
@@ -130,9 +130,9 @@ class NoteWriter:
     def _current(self, found: Mapping[tuple[Scope, str], Memory], place: tuple[Scope, str]) -> Memory | None:
         """Return the stored memory of a note, or None. ``place`` is the scope and the id of the note.
 
-        ``found`` maps the scope and the id of notes to their stored memories. If the file of the note was moved, return the
-        memory that was imported from the old path. But if the new path has a memory that is not superseded, return that
-        memory.
+        ``found`` maps the scope and the id of notes to their stored memories. If the file of the note was moved, there can be
+        two memories: one from the new path, and one from the old path. The memory from the new path is returned, unless there
+        is none or it was superseded.
         """
         own = found.get(place)
         if place not in self._moved or (own is not None and own.status != "superseded"):

@@ -53,9 +53,9 @@ def as_items(
 ) -> Any:
     """Return a parsed answer in the form ``{"items": [...]}``. An answer in an unknown format is returned unchanged.
 
-    ``text`` and ``key`` are the field names of an item's text and key. ``defaults`` contains values for missing fields, and
-    for fields whose value is not one of those in ``enums``. ``empty`` is the answer by which the design's own prompt says
-    that there is nothing to keep.
+    Each entry of the list is one statement of the model. ``text`` and ``key`` are the names of its fields for the text and
+    the key. ``defaults`` contains values for missing fields, and for fields whose value is not in ``enums``. ``empty`` is the
+    answer by which the design's own prompt says that there is nothing to keep.
     """
     if empty is not None and value == empty:
         return {"items": []}
@@ -102,10 +102,10 @@ def as_topic(value: Any) -> Any:
 
 
 def _list_in(value: Any, *, is_pairs: bool) -> list[Any] | None:
-    """Return the list of items in an answer, or None if there is no such list.
+    """Return the list of the model's statements in an answer, or None if there is no such list.
 
-    An object with a text counts as a list of one item. With ``is_pairs``, an object whose values are all texts counts as a
-    list of keys and values. If the answer itself is an empty list, return None.
+    An object with a text counts as a list of one statement. With ``is_pairs``, an object whose values are all texts counts as
+    a list of keys and values. If the answer itself is an empty list, return None.
     """
     if isinstance(value, list):
         return value or None

@@ -135,8 +135,8 @@ def _completed(
 def _joined(answer: StructuredAnswer, reply: Reply, shape: AnswerShape) -> StructuredAnswer | None:
     """Return an answer that was cut off, completed with the model's next reply. Return None if the reply is not usable.
 
-    If the answer is a list, the new items of the reply are added. Otherwise the reply replaces the answer, unless the reply
-    was cut off, too.
+    If the answer is a list, the new entries of the reply are added. An answer of another form is replaced by the reply,
+    unless the reply was cut off, too.
     """
     spent = answer.usage + reply.usage
     before = tuple(flaw for flaw in answer.flaws if flaw != _CUT_OFF)
@@ -181,7 +181,7 @@ def _usable(reply: Reply, shape: AnswerShape, *, spent: Usage, flaws: tuple[str,
 
 
 def _check_name(reply: Reply, shape: AnswerShape, answer: StructuredAnswer) -> None:
-    """Raise ValueError if the answer has no usable items and lacks the list that the prompt asks for.
+    """Raise ValueError if the answer has no usable entries and lacks the list that the prompt asks for.
 
     The model has then probably answered in the format of another design, or answered another question. The error makes the
     caller ask the model once more.

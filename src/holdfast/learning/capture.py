@@ -1,10 +1,12 @@
 """Extract memories from a conversation with a chat model, or with rules if there is no model.
 
-The model answers with a list of items. An :class:`Extractor` defines the prompt, the fields of an item, and the
-function that turns an item into a memory. It also defines rules for extracting without a model. If the model fails, the
-rules are used for that conversation, and the outcome records the failure. The model sees messages and memories as
-numbered lines, never their ids. Each item is checked against its messages (``answer_check``). The messages of a refused
-item are left to the rules or the sentence reader, and the outcome contains the reason.
+The model answers with a list of statements. An :class:`Extractor` defines the prompt, the fields of a statement, and the
+function that turns a statement into a memory. It also defines rules for extracting without a model. If the model fails, the
+rules are used for that conversation, and the outcome records the failure. The model sees messages and memories as numbered
+lines, never their ids.
+
+Each statement of the model is checked against its messages (``answer_check``). If a statement is refused, the rules or the
+sentence reader read its messages, and the outcome contains the reason.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -33,9 +35,9 @@ _MAX_PART_CHARACTERS: Final = 12_000
 _MAX_PARTS: Final = 6
 """Maximum number of model calls per conversation, not counting retries. Rules handle the rest of a longer conversation."""
 _MIN_MEANT_SHARE: Final = 0.5
-"""Minimum share, from 0 to 1, of an item's terms that must occur in the message that the item is attributed to.
+"""Minimum share, from 0 to 1, of a statement's terms that must occur in the message that it is attributed to.
 
-It applies to items that do not name their source messages.
+It applies to statements of the model that do not name their source messages.
 """
 HAPPENED_AT: Final = "happened_at"
 """Metadata key for the day on which an event happened or a state began.
@@ -73,19 +75,19 @@ class Extractor:
     prompt: str
     """Name of the prompt file."""
     fields: Mapping[str, Any]
-    """Fields of one item in the model's answer, as JSON Schema properties.
+    """Fields of one statement in the model's answer, as JSON Schema properties.
 
     ``schema`` adds the fields ``messages`` (numbers of the source lines), ``replaces`` (numbers of the replaced memories),
     ``happened_at`` and ``ended_at``.
     """
     required: tuple[str, ...]
-    """Names of the required fields of an item."""
+    """Names of the required fields of a statement."""
     text: str
     """Name of the field with the text."""
     defaults: Mapping[str, Any]
     """Values for required fields that are missing in an answer, or have a value that is not allowed."""
     make: Callable[[Mapping[str, Any]], dict[str, Any]]
-    """Function that turns one item of the model's answer into arguments of :class:`Put`, such as kind, text and key."""
+    """Function that turns one statement of the model's answer into arguments of :class:`Put`, such as kind, text and key."""
     rules: Callable[[Sequence[Message], SentenceReader | None], list[Put]]
     """Function that extracts without a chat model, with the sentence reader if there is one."""
     version: str
@@ -201,7 +203,7 @@ def _ask(extractor: Extractor, part: ExtractionInput, model: ChatModel, results:
             refused += sources or part.messages
         else:
             kept.append(put)
-    if any(flaw.startswith("items[") for flaw in answer.flaws):  # items in a wrong format were dropped
+    if any(flaw.startswith("items[") for flaw in answer.flaws):  # statements in a wrong format were dropped
         covered = {source for put in kept for source in put.sources}
         refused += [message for message in part.messages if message.id not in covered]
     results.puts += [*kept, *_left_to_rules(extractor, part, kept, refused, results)]
@@ -210,10 +212,11 @@ def _ask(extractor: Extractor, part: ExtractionInput, model: ChatModel, results:
 def _left_to_rules(
     extractor: Extractor, part: ExtractionInput, kept: Sequence[Put], refused: Sequence[Message], results: _Results
 ) -> list[Put]:
-    """Return the memories that rules extract from messages whose items (statements of a model's answer) were refused.
+    """Return the memories that rules find in the user's messages for which the model's answer was refused.
 
-    ``refused`` are these messages. Only those of the user are used. ``kept`` are the Puts (memories to store) of the accepted
-    items. A memory that repeats one of them is left out. Problems of the extraction are added to ``results``.
+    ``refused`` are the messages for which a statement of the model was refused, or may have been dropped for its format.
+    ``kept`` are the memories from the accepted statements. A memory that repeats one of ``kept`` is left out. Problems of the
+    extraction are added to ``results``.
     """
     ids = {message.id for message in refused if message.role == "user"}
     if not ids:
@@ -229,10 +232,10 @@ def _left_to_rules(
 
 
 def _sources(extractor: Extractor, part: ExtractionInput, item: Mapping[str, Any]) -> list[Message]:
-    """Return the messages that an item (one statement of a model's answer) comes from. The list is empty if they are unclear.
+    """Return the messages that a statement of the model comes from. The list is empty if they are unclear.
 
-    The item names the messages by number. Unknown numbers are ignored. An item without numbers comes from the user's only
-    message, or from the message that has clearly the most words in common with it.
+    The statement (``item``) names the messages by number. Unknown numbers are ignored. A statement without numbers comes from
+    the user's only message, or from the message that has clearly the most words in common with the statement.
     """
     numbers = item.get("messages") or ()
     named = [
@@ -257,9 +260,10 @@ def _sources(extractor: Extractor, part: ExtractionInput, item: Mapping[str, Any
 def _checked_put(
     extractor: Extractor, part: ExtractionInput, item: Mapping[str, Any], sources: Sequence[Message]
 ) -> tuple[Put | None, str]:
-    """Turn one item of the model's answer into a Put (a memory to store), and check it.
+    """Turn a statement of the model (``item``) into a Put (a memory to store), and check the statement.
 
-    If the item is refused, return None and the reason. Otherwise the reason is an empty text.
+    Return two values. If the statement is accepted, these are the Put and an empty text. If it is refused, these are None and
+    the reason.
     """
     arguments = extractor.make(item)
     key = arguments.get("key")
@@ -289,7 +293,7 @@ def _checked_put(
 
 
 def _dates(item: Mapping[str, Any], evidence: Evidence) -> dict[str, str]:
-    """Return the dates in an item (one statement of a model's answer). Dates that do not follow from its messages are left out."""
+    """Return the dates in a statement of the model. Dates that do not follow from its messages are left out."""
     found = {name: _DAY.match(str(item.get(name) or "")) for name in (HAPPENED_AT, ENDED_AT)}
     return {name: day[0] for name, day in found.items() if day is not None and states_date(day[0], evidence)}
 

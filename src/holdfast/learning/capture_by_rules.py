@@ -42,8 +42,9 @@ def extract_typed_facts(messages: Sequence[Message], reader: SentenceReader | No
 def extract_key_values(messages: Sequence[Message], reader: SentenceReader | None = None) -> list[Put]:
     """Propose a memory for each lasting fact: a key, and a value in the third person.
 
-    Short-lived plans and events are skipped, unless they end a known fact, as a move does. They then become a memory with the
-    key of that fact.
+    A short-lived plan or event is skipped, except in two cases. If it ends a known fact, as a move does, it becomes a memory
+    with the key of that fact. If there is a sentence reader, and the plan or event is not within two weeks, it becomes a
+    memory with its own key.
     """
     found = []
     for each in _sourced(messages, reader):

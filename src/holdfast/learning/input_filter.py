@@ -164,12 +164,13 @@ def _memory_blocks(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _closed(opened: list[_Tag], tag: _Tag, last_closing: Mapping[tuple[str, str | None], int]) -> _Tag | None:
-    """Return the opening tag of the block that a closing tag ends. Remove the tag, and tags nested in it, from ``opened``.
+    """Return the opening tag of the block that a closing tag (``tag``) ends.
 
-    Normally, the result is the innermost open tag with the name of the closing tag. If there is no such tag, the result is
-    the innermost open tag of any name. But if that tag has its own closing tag later in the text, the given closing tag is
-    plain text, and the result is None. ``opened`` contains the opening tags of all open blocks, innermost last.
-    ``last_closing`` maps a tag name to the position of the last closing tag with this name.
+    This is normally the innermost open tag with the same name. If there is no such tag, it is the innermost open tag of any
+    name. But if that open tag has its own closing tag later in the text, ``tag`` is plain text, and the result is None.
+
+    ``opened`` contains the opening tags of all open blocks, innermost last. The returned tag and the tags nested in its block
+    are removed from ``opened``. ``last_closing`` maps a tag name to the position of the last closing tag with this name.
     """
     places = [place for place, block in enumerate(opened) if block.name == tag.name]
     if not places and last_closing.get(opened[-1].name, -1) > tag.start:

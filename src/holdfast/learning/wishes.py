@@ -146,10 +146,13 @@ def read_wish(text: str, *, before: str = "", reader: SentenceReader | None = No
 
 
 def _bare(text: str, before: str, reader: SentenceReader | None, none: float) -> ReadWish | None:
-    """Return the wish of a message that asks to delete "that", or None. ``none`` is the probability of "no wish".
+    """Return the wish of a message that asks to delete "that" or "it". Return None if the message has no such wish.
 
-    The wish covers the message if another part of it says something: "my PIN is 7719, delete that". Otherwise, it covers what
-    was just said, unless the assistant has just written something longer.
+    If another part of the message says something, the wish covers the message itself: "my PIN is 7719, delete that". If no
+    other part does, the wish covers the previous message. There is then no wish if the assistant has just written a longer
+    text, because "that" can mean this text.
+
+    ``before`` is the previous turn. ``none`` is the probability that the message contains no wish.
     """
     if not removes_bare(text):
         parts = _PART.split(text[:_MAX_CHARACTERS])
@@ -243,9 +246,10 @@ def _certain(text: str, before: str, reader: SentenceReader, possible: Mapping[W
     """Return two values: the wish that the sentence reader is sure of, or None, and the probability that there is no wish.
 
     ``before`` is the previous turn. ``possible`` contains the only wishes to consider, each with the minimum probability that
-    the reader must give it. The likelier of ``forget`` and ``off_record`` also counts as sure if the sum of both
-    probabilities is high and the minimum of this wish is the one in ``_MIN_SURE``. In the same way, ``off_record`` counts if
-    its sum with ``remember`` is high. In each case, ``_shows`` must confirm the wish.
+    the reader must give it. A lower probability is enough in two cases, if the text also contains the usual words of the
+    wish. First, the sum for ``forget`` and ``off_record`` is high. The likelier of the two is then the wish. Second, the sum
+    for ``off_record`` and ``remember`` is high. The wish is then ``off_record``. In each case, ``_shows`` must confirm the
+    wish.
 
     The second value is 0 if a wish is returned, or if the text has no part that the reader can read.
     """

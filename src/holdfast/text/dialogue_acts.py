@@ -1,8 +1,8 @@
 """Classify the dialogue act of a message: question, request, statement, reply, or small talk.
 
-The rules look at the openings of sentences and clauses, in English and Spanish. They need no punctuation, because
-dictated messages have none. A message that states anything is a statement, even if it also asks or requests
-something. Only a short answer to the previous question is a reply instead.
+The rules look at the openings of sentences and clauses, in English and Spanish. They need no punctuation, because dictated
+messages have none. A message that states anything is a statement, even if it also asks or requests something. There is one
+exception: a short answer to the previous question is a reply.
 """
 
 import re

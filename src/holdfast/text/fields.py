@@ -8,9 +8,9 @@ from holdfast.errors import InvalidInput, TextTooLong
 
 
 def check_fields(given: object, allowed: type) -> dict[str, Any]:
-    """Return the fields of an item as a dict. Raise InvalidInput if a field is unknown or missing.
+    """Return the fields of ``given``, an object that a caller passed, as a dict.
 
-    ``allowed`` is the ``TypedDict`` that defines the fields.
+    Raise InvalidInput if a field is unknown or missing. ``allowed`` is the ``TypedDict`` that defines the fields.
     """
     if not isinstance(given, Mapping):
         raise InvalidInput(f"it must be a dict of fields, not {type(given).__name__}.")
@@ -26,7 +26,7 @@ def check_fields(given: object, allowed: type) -> dict[str, Any]:
 
 @contextmanager
 def naming(item: str) -> Iterator[None]:
-    """Context manager: if an ``InvalidInput`` error is raised inside it, put the name of the item before the error's message.
+    """Context manager: if an ``InvalidInput`` error is raised inside it, put ``item`` and a colon before the error's message.
 
     For example, ``naming("messages[2]")`` tells the caller which message is invalid.
     """

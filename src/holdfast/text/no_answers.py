@@ -73,5 +73,8 @@ _NO_ANSWER: Final = regex(rf"(?:{_APOLOGY}[,.:;]* (?:but |pero |that |que )?)*(?
 
 
 def is_no_answer(opening: str) -> bool:
-    """Return True if a sentence says that the speaker does not know, or was not told. It is in lower case, without accents."""
+    """Return True if a sentence says that the speaker does not know, or was not told.
+
+    ``opening`` is the beginning of the sentence, in lower case and without accents.
+    """
     return _NO_ANSWER.match(opening) is not None

@@ -159,11 +159,14 @@ def nearest_year(stated: StatedDate, at: datetime) -> int | None:
 
 
 def _with_year(stated: StatedDate, text: str, before: str, at: datetime, *, past: bool) -> str:
-    """Return a date in ISO form. If the date has a month but no year, a year is added.
+    """Return a stated date in ISO form. If it has a month but no year, choose the year.
 
-    With the added year, the date is the last such date before ``at``, or the next such date after ``at``. The words before
-    the date (``before``) and the tense of ``text`` decide which of the two it is. With ``past``, a text without a clear tense
-    counts as past, otherwise as future. Return an empty text if the year remains unclear.
+    The chosen year is that of the last such date up to ``at``, or that of the next such date from ``at`` on. The words before
+    the date (``before``) and the tense of ``text`` decide between the two. If they do not decide, the last date is used if
+    ``past`` is True, and otherwise the next date.
+
+    Return an empty string if a date after "until" remains undecided and ``past`` is False, or if no suitable year has such a
+    day, as with 29 February.
     """
     if stated.year is not None or stated.month is None:
         return str(stated)

@@ -76,9 +76,9 @@ class PagesToErase:
 def _all_mirrors(store: Store, clock: Clock, own: FolderMirrors, pages: PagesToErase) -> list[FolderMirrors]:
     """Return one ``FolderMirrors`` object for each folder into which presets have written topic pages of a store.
 
-    ``own`` is the object for the folder of the engine's own preset. A folder is added to ``pages.missing`` instead if its
-    preset is unknown, or if its pages were written on another machine. A folder that does not exist on this machine is added
-    only if the store is on a server. If the store is a file, the folder is skipped.
+    ``own`` is the object for the folder of the engine's own preset. Some folders cannot be opened. They are left out of the
+    result. They are added to ``pages.missing`` if their preset is unknown, if their pages were written on another machine, or
+    if they do not exist here and the store is on a server. A folder that does not exist is ignored if the store is a file.
     """
     found = [own] if own.root is not None else []
     for root, (name, machine) in {**_usual_folders(store), **recorded_folders(store)}.items():

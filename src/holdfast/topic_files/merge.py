@@ -319,9 +319,11 @@ class _Merging:
     def _new(self, work: _FileMerge, line: Line) -> str | int | None:
         """Merge a new line. Return the same value as :meth:`_slot`.
 
-        If no memory has the same text, the line creates a memory. If a memory has the same text but no line yet, the line now
-        stands for this memory. If the memory with the same text already has a line, ignore the new line and return None. On a
-        topic page, do this also if the memory has another topic. A memory without a topic gets the topic of the page.
+        If no memory has the text of the line, the line creates a memory. If a memory with this text has no line yet, the line
+        now stands for that memory. On a topic page, a memory without a topic then gets the topic of the page.
+
+        The line is ignored, and the result is None, if the memory already has a line. On a topic page, this also happens if
+        the memory has another topic.
         """
         same = self._by_text.get(line.text)
         if same is None:

@@ -104,11 +104,13 @@ class FileImport:
     def _rename_notes(
         self, before: Mapping[str, BasePage], after: Mapping[str, BasePage], kind: str, merged: MergeResult
     ) -> None:
-        """After pages were renamed, give the new topics to the notes that still have the old topics.
+        """Change the topic of notes whose topic page was renamed.
 
-        A note is a memory that describes the subject of one conversation. The index lists the notes. ``before`` and ``after``
-        are the states of the pages before and after the merge, ``kind`` is the kind of the notes, and ``merged`` is the result
-        of the merge.
+        A note is a memory that describes the subject of one conversation. If no page has the note's topic any more, because
+        its page was renamed, the note gets the new topic of that page.
+
+        ``before`` has the pages of the last sync, and ``after`` has the pages after the merge. ``merged`` is the result of
+        the merge. ``kind`` is the kind of the notes.
         """
         renamed = {before[key].topic: page.topic for key, page in merged.pages.items() if key in before}
         renamed = {
@@ -150,9 +152,11 @@ class FileImport:
         before: dict[str, str],
         topics: dict[str, str],
     ) -> None:
-        """Add the text that a line had at the last sync to ``before``, and its topic to ``topics``.
+        """Look up the text and the topic that a line had at the last sync.
 
-        Both are read from the revisions of the line's memory. Nothing is added if the memory was erased.
+        The sync recorded only hashes: ``line.digest`` of the text, and ``topic`` of the page's topic. The line's memory and
+        its revisions are searched for a text and a topic with these hashes. The text is added to ``before`` under the line's
+        id, and the topic to ``topics`` under its hash. Nothing is added if the memory was erased.
         """
         if memory is not None and topic in topics and digest(lines.line(memory).text) == line.digest:
             before[line.id] = lines.line(memory).text

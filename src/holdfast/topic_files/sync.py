@@ -201,9 +201,9 @@ class TopicFiles:
     def put(self, plan: WritePlan, stored: str | None, versions: Mapping[str, int]) -> bool:
         """Write the planned files. Return True if they were written.
 
-        Write nothing and return False if the record of the last sync, the memories or the files have changed since the plan
-        was made. Also return False if another process removed a prepared file. ``stored`` is the record at that time, and
-        ``versions`` has the revision number of each memory at that time.
+        ``stored`` is the record of the last sync, and ``versions`` has the revision number of each memory, both from the time
+        when the plan was made. If the record, the memories or the files have changed since then, write nothing and return
+        False. Also return False if another process removed a prepared file.
         """
         prepared = [
             (write, self._folder.prepare(write.data, like=write.name if write.stamp else None))

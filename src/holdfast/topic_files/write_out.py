@@ -204,11 +204,13 @@ class Planner:
     # --- erasing --------------------------------------------------------------------------------------------
 
     def _purge(self, key: str, page: BasePage, present: _PresentFile | None, pages: dict[str, BasePage]) -> bool:
-        """Plan to remove the lines of erased memories from a file with pending edits or an open question, or a missing file.
+        """Plan to remove the lines of erased memories from a file that is missing, has pending edits, or has an open question.
 
-        ``key`` is the hash of the file name, ``page`` the file at the last sync, and ``present`` the file now, or None if it
-        is missing, too large, or being written. Return True if the record of the file stays. Its new state is then added to
-        ``pages``. If all lines of ``page`` belong to erased memories, plan to delete the whole file, and return False.
+        ``key`` is the hash of the file name, and ``page`` is the file at the last sync. ``present`` is the file now, or None
+        if it is missing, too large, or being written.
+
+        Return True if the record of the file stays. Its new state is then added to ``pages``. If all lines of ``page`` belong
+        to erased memories, plan to delete the whole file, and return False.
         """
         erased = {line.digest for line in page.lines if line.id in self._stored.erased}
         left = replace(page, lines=tuple(line for line in page.lines if line.id not in self._stored.erased))

@@ -131,9 +131,9 @@ def _text(message: Fields) -> str:
 
 
 def _unwrapped(text: str) -> str:
-    """Return the text of a user message. Older versions of Letta wrap it in JSON.
+    """Return the text of a user message. Older versions of Letta wrap the text in JSON.
 
-    Return an empty text if the program wrote the message.
+    Return an empty text if Letta itself wrote the message.
     """
     text = _REMINDER.sub("", text)
     try:

@@ -1,6 +1,6 @@
-"""Check the numbers, times and dates in an item, which is one statement of a model's answer.
+"""Check the numbers, times and dates in a statement of the model (one entry of a model's answer).
 
-Each of them must follow from the messages. A date may be computed from the day on which a message was sent.
+Each number, time and date must follow from the messages. A date may be computed from the day on which a message was sent.
 """
 
 import re
@@ -57,10 +57,10 @@ class Said:
 
 
 def wrong_amount(item: str, said: Sequence[Said], known: Sequence[str]) -> str | None:
-    """Return which sort of detail in an item (one statement of a model's answer) does not follow from the texts.
+    """Return which sort of detail in a statement of the model does not follow from the messages and the known memories.
 
-    The result is "a date", "a time", "a number", "a unit" or "a currency". It is None if everything follows from the messages
-    (``said``) and the known texts.
+    The result is "a date", "a time", "a number", "a unit" or "a currency". It is None if every detail follows from them.
+    ``item`` is the statement, ``said`` are the messages, and ``known`` are the texts of the memories.
     """
     dates, rest = cut_dates(item)
     if any(not _is_computed(each, said, known) for each in dates):
@@ -83,10 +83,10 @@ def wrong_amount(item: str, said: Sequence[Said], known: Sequence[str]) -> str |
 
 
 def shares_amount(item: str, said: Sequence[Said]) -> bool:
-    """Return True if an item and the texts have a number in common, or if a date in the item follows from the texts.
+    """Return True if a statement of the model has a number or a date in common with the messages.
 
-    An item is one statement of a model's answer. ``said`` are the texts. A number may be converted to another unit. A date
-    does not count if it follows only from the day on which a text was said.
+    ``item`` is the statement, and ``said`` are the messages. A number may be converted to another unit. A date counts if it
+    follows from a message, but not if it only follows from the day on which the message was said.
     """
     dates, rest = cut_dates(item)
     numbers = {number for each in said for number in _numbers(each.text)}
@@ -96,9 +96,10 @@ def shares_amount(item: str, said: Sequence[Said]) -> bool:
 
 
 def _is_computed(wanted: StatedDate, said: Sequence[Said], known: Sequence[str], *, today: bool = True) -> bool:
-    """Return True if a date is stated in the texts, or can be computed from the texts and the days on which they were said.
+    """Return True if a date follows from the messages (``said``) or occurs in the known texts (``known``).
 
-    With ``today=False``, a date that matches only the day on which a text was said is not accepted.
+    A date can be computed from a message and the day on which the message was said. With ``today=False``, a date that matches
+    only that day is not accepted.
     """
     if any(_fits(wanted, other) for text in known for other in cut_dates(text)[0]):
         return True
@@ -134,10 +135,10 @@ def _is_age(year: int, said: Said) -> bool:
 
 
 def _spans(said: Said) -> Iterable[tuple[date, date]]:
-    """Yield the spans of days in which a date derived from this text can lie, each as first and last day.
+    """Yield the spans of days in which a date derived from a text can lie. Each span has a first and a last day.
 
-    The first span is always the day on which the text was said, plus one day before and one day after. The others are spans
-    that the text names, such as "next Friday".
+    The first result is the day on which the text was said, plus one day before and one day after. All further results are
+    spans that the text names, such as "next Friday".
     """
     today = said.at.date()
     yield today - timedelta(days=1), today + timedelta(days=1)
@@ -169,9 +170,10 @@ def _is_vague(plain: str) -> bool:
 
 
 def _periods(plain: str, today: date) -> Iterable[tuple[date, date]]:
-    """Yield the span of days for "this week", "this month" or "this year".
+    """Yield the span of days of each period that a text names, such as "this week" or "the end of next month".
 
-    For an unclear word about time, such as "recently", yield one wide span: 420 days before and after today.
+    If the text names no time except an unclear one, such as "recently", yield one wide span: 420 days before and after
+    ``today``. ``plain`` is the text in lower case and without accents.
     """
     yield from (_edge(match, today) for match in _EDGE.finditer(plain))
     if re.search(r"\b(?:this month|este mes)\b", plain):
@@ -208,8 +210,8 @@ def _edge(match: re.Match[str], today: date) -> tuple[date, date]:
 def _names_time(plain: str) -> bool:
     """Return True if a text names a weekday, a month or a relative time, such as "Friday", "June" or "last year".
 
-    A month whose name can also be another word, such as "May", does not count. If the result is True, an unclear word in the
-    text, such as "recently", is ignored.
+    A month whose name can also be another word, such as "May", does not count. ``plain`` is the text in lower case and
+    without accents.
     """
     named = any(
         re.search(rf"\b{name}\b", plain) for name in (*_WEEKDAY_NUMBER, *(m for m in MONTHS if m not in AMBIGUOUS_MONTHS))
@@ -249,11 +251,13 @@ def _trimmed(number: str) -> str:
 
 
 def _is_counted(number: str, numbers: set[str], item: str, said: Sequence[Said]) -> bool:
-    """Return True if a number was stated, or can be the number of things in a list: "Leo and Ada" are two.
+    """Return True if a number was stated, or if it is the number of things in a list: "Leo and Ada" are two.
 
-    A number counts as the number of things only if it is at most ``_MAX_COUNT``, and if the texts state no other number from
-    2 to ``_MAX_COUNT`` of the same thing. ``numbers`` are the numbers that the texts state. ``said`` are the messages whose
-    lists are counted.
+    ``number`` is the number in a statement of the model (``item``), and ``numbers`` are all numbers that were stated.
+    ``said`` are the messages whose lists are counted.
+
+    A number of things must be at most ``_MAX_COUNT``, and a message must have a list of at least this length. No message may
+    state another number from 2 to ``_MAX_COUNT`` for the same things.
     """
     if number in numbers:
         return True
@@ -282,16 +286,19 @@ def _things(text: str) -> dict[str, frozenset[str]]:
 
 
 def _other_half(time: str) -> str:
-    """Return a time shifted by 12 hours, such as "15:00" for "3:00". A source can state a time without "am" or "pm"."""
+    """Return a time shifted by 12 hours, such as "15:00" for "3:00".
+
+    A message can state a time without "am" or "pm". Then both times are possible.
+    """
     hour, minute = map(int, time.split(":"))
     return f"{hour - 12}:{minute:02}" if hour > 12 else f"{hour + 12}:{minute:02}"
 
 
 def _other_currency(wanted: Iterable[str], have: Iterable[str]) -> bool:
-    """Return True if an amount of money in an item occurs in the texts, but only with another currency.
+    """Return True if a model states an amount of money that the source texts state only in another currency.
 
-    ``wanted`` are the details of the item, and ``have`` are the details of the texts. An amount is a detail with a
-    number and a unit.
+    ``wanted`` are the details of the model's statement, and ``have`` are the details of the source texts. A detail is an
+    amount of money if it consists of a number and a currency, such as ``20 €``.
     """
     stated = [key.split(" ", 1) for key in have if " " in key]
     for number, unit in (key.split(" ", 1) for key in wanted if " " in key):

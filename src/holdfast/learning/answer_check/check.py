@@ -1,9 +1,8 @@
-"""Check an item of a model's answer against the messages it comes from.
+"""Check a statement of the model, which is one entry of a model's answer, against the messages it comes from.
 
-An item is refused if it has no content, or if a name, number, date, person or negation in it contradicts the messages.
-A computed date ("last night" as a calendar date) and a stated consequence ("KPMG let me go", so "no longer works at
-KPMG") are accepted. In doubt, an item is accepted. The messages of a refused item are left to the sentence reader or
-the rules.
+The statement is refused if it has no content, or if a name, number, date, person or negation in it contradicts the messages.
+A computed date ("last night" as a calendar date) and a consequence ("KPMG let me go", so "no longer works at KPMG") are
+accepted. In doubt, the statement is accepted. If it is refused, the sentence reader or the rules read the messages.
 """
 
 import re
@@ -36,11 +35,11 @@ from holdfast.text.sentences import split_sentences
 __all__ = ["Evidence", "SourceSentence", "distortion", "problem", "source_sentences", "states_date", "without_distortions"]
 
 _MIN_SHARE: Final = 0.34
-"""Minimum share, from 0 to 1, of an item's content words that must occur in the messages."""
+"""Minimum share, from 0 to 1, of a statement's content words that must occur in the messages."""
 _MAX_CONSEQUENCE_WORDS: Final = 7
-"""Maximum number of content words of an item that has only a name or a number in common with the messages.
+"""Maximum number of content words of a statement that has only a name or a number in common with the messages.
 
-Such an item states a consequence, such as "no longer works at KPMG" after "KPMG let me go".
+Such a statement states a consequence, such as "no longer works at KPMG" after "KPMG let me go".
 """
 _ACRONYM: Final = regex(r"\b[A-Z]{2,5}\b")
 _UNRELATED: Final = "an item whose words do not occur in the conversation"
@@ -49,7 +48,7 @@ _DENIED: Final = "an item that the messages deny"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceSentence:
-    """A sentence of the conversation. It is a possible source of an item (one statement of a model's answer).
+    """A sentence of the conversation. It is a possible source of a statement of the model.
 
     For a sentence of the assistant, ``reply`` says how the user's reply treats the sentence: ``yes`` (affirmed), ``no``
     (denied) or ``open`` (neither). For other sentences, ``reply`` is None.
@@ -72,12 +71,12 @@ class SourceSentence:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
-    """The texts and names that an item (one statement of a model's answer) is checked against."""
+    """The texts and names against which a statement of the model is checked."""
 
     sources: Sequence[SourceSentence]
-    """Sentences of the messages that the item comes from."""
+    """Sentences of the messages that the statement comes from."""
     context: Sequence[SourceSentence] = ()
-    """Sentences of the other messages. An item may also use names and numbers from these sentences."""
+    """Sentences of the other messages. The statement may also use names and numbers from these sentences."""
     known: Sequence[str] = ()
     """Texts of memories that the model was shown."""
     user_names: frozenset[str] = frozenset()
@@ -85,10 +84,10 @@ class Evidence:
 
 
 def problem(item: str, evidence: Evidence, reader: SentenceReader | None = None) -> str | None:
-    """Return the reason why an item (one statement of a model's answer) must not be stored, in a few words.
+    """Return in a few words why a statement of the model (``item``) must not be stored. Return None if it may be stored.
 
-    Return None if the item may be stored. The sentence reader is asked about items in other words than the messages, and
-    about items that say that something has ended. If it is None or cannot be used, words decide.
+    The sentence reader is called if the statement uses other words than the messages, or if it says that something has ended.
+    If ``reader`` is None or cannot be used, only words are compared.
     """
     read = read_sentence(item, "report", evidence.user_names, _names_of_others(evidence))
     content = [word for word in read if word.is_content and word.text not in words("empty")]
@@ -143,10 +142,11 @@ def without_distortions(text: str, evidence: Evidence) -> tuple[str, tuple[str, 
 
 
 def _unstated(item: str, read: Sequence[Word], evidence: Evidence, *, is_listed: bool) -> str | None:
-    """Return the reason why an item is not supported, or None.
+    """Return the reason why a statement of the model is not supported by the evidence, or None if it is supported.
 
-    An item is not supported if it contains a name, person, number or date that does not occur in the evidence. ``is_listed``
-    is True if the word lists cover the language of the item. If it is False, only numbers and dates are checked.
+    It is not supported if it contains a name, person, number or date that does not occur in the evidence. ``item`` is the
+    statement, and ``read`` are its words. ``is_listed`` is True if the word lists cover the language of the statement. If
+    ``is_listed`` is False, only numbers and dates are checked.
     """
     said = [Said(each.text, each.at) for each in (*evidence.sources, *evidence.context) if each.reply != "no"]
     if is_listed and unknown_name(item, [*(each.text for each in said), *evidence.known], evidence.user_names):
@@ -196,7 +196,7 @@ def _shared(content: Sequence[Word], evidence: Evidence) -> int:
     found = [word for word in content if not (word.stems | translations().get(word.text, frozenset())).isdisjoint(shown)]
     spoken = {detect_language(each.text) for each in sentences}
     if not found and len(spoken) == 1 and detect_language(" ".join(word.text for word in content)) not in spoken:
-        found = [word for word in content if is_cognate(word.text, shown)]  # the item is in another language
+        found = [word for word in content if is_cognate(word.text, shown)]  # the statement is in another language
     return len(found)
 
 
@@ -205,15 +205,15 @@ def _dated(evidence: Evidence) -> list[Said]:
 
 
 def _abbreviated(item: str, evidence: Evidence) -> bool:
-    """Return True if a source abbreviates a name in the item: "NYC" for "New York City"."""
+    """Return True if a source abbreviates a name in the statement ``item``: "NYC" for "New York City"."""
     initials = {word for each in evidence.sources for word in re.findall(r"\b[A-Z]{2,5}\b", each.text)}
     return any("".join(part[0] for part in name.split()).upper() in initials for name in find_names(item))
 
 
 def _ignores_reply(content: Sequence[Word], evidence: Evidence) -> bool:
-    """Return True if an item only repeats the assistant's question, although the user's reply states something else.
+    """Return True if a statement of the model only repeats the assistant's question, but the user's reply says something else.
 
-    ``content`` are the words of the item that carry its content.
+    ``content`` are the content words of the statement.
     """
     asked = [word for each in evidence.sources if each.voice == "assistant" for word in each.words(evidence.user_names)]
     said = [word for each in evidence.sources if each.voice != "assistant" for word in each.words(evidence.user_names)]
@@ -224,9 +224,9 @@ def _ignores_reply(content: Sequence[Word], evidence: Evidence) -> bool:
 
 @dataclass(slots=True)
 class _Votes:
-    """Counts the words of an item that agree with the messages in one property, and the words that differ.
+    """Counts how many words of a statement of the model agree with the messages in one property, and how many differ.
 
-    The property is, for example, the person whom a word is about. The item is wrong if more words differ than agree.
+    The property is, for example, the person whom a word is about. The statement is wrong if more words differ than agree.
     """
 
     agree: int = 0
@@ -242,10 +242,10 @@ class _Votes:
 
 
 def _contradiction(item: str, content: Sequence[Word], evidence: Evidence) -> str | None:
-    """Return the reason why an item contradicts its source messages, or None.
+    """Return the reason why a statement of the model contradicts its source messages, or None.
 
-    An item contradicts them if it is about another person, if the messages deny it, or if they only ask about it or imagine
-    it.
+    There are three reasons. The statement is about another person than the messages. The messages deny the statement. Or the
+    messages only ask about it or imagine it. ``item`` is the statement, and ``content`` are its content words.
     """
     person, reality = _Votes(), _Votes()
     polarities: dict[int, _Votes] = {}
@@ -286,10 +286,10 @@ def _vote_on_polarity(votes: _Votes, word: Word, meant: Sequence[Word], *, past:
 
 
 def _states_opposite(content: Sequence[Word], shown: Sequence[Word]) -> bool:
-    """Return True if an item has a word such as "approved" where the messages have the opposite, such as "refused".
+    """Return True if a statement of the model has a word such as "approved", and the messages have the opposite, "refused".
 
-    ``content`` are the words of the item, and ``shown`` are the words of the messages. It is no contradiction if one of the
-    two is negated, or if the item or the messages contain both words.
+    ``content`` are the words of the statement, and ``shown`` are the words of the messages. Return False if one of the two
+    words is negated, or if the statement or the messages contain both words.
     """
     own, said = {word.text for word in content}, {word.text for word in shown}
     return any(
@@ -301,10 +301,10 @@ def _states_opposite(content: Sequence[Word], shown: Sequence[Word]) -> bool:
 
 
 def _is_denied_of_user(content: Sequence[Word], evidence: Evidence) -> bool:
-    """Return True if an item is about another person, and the user's messages deny the same thing about the user.
+    """Return True if a statement of the model is about another person, and the messages deny the same thing about the user.
 
-    The item is then accepted. For example, "I'm not diabetic. That was my father" supports the item "the user's father
-    was diabetic". ``content`` are the words of the item that carry its content.
+    Such a statement is accepted. For example, "I'm not diabetic. That was my father" supports "the user's father was
+    diabetic". ``content`` are the content words of the statement.
     """
     about_other = all("user" not in word.owners for word in content if word.owners)
     wanted = {stem for word in content for stem in word.stems}

@@ -1,4 +1,4 @@
-"""Collect the sentences that an item of a model's answer is checked against."""
+"""Collect the sentences against which a statement of the model (one entry of a model's answer) is checked."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -25,11 +25,12 @@ def evidence_for(
     messages: Sequence[Message],
     known: Sequence[Memory],
 ) -> Evidence:
-    """Return the evidence for an item (one statement of a model's answer).
+    """Return the evidence for a statement of the model.
 
-    ``sources`` are the messages that the item comes from, ``messages`` is the whole conversation, and ``known`` are the
-    memories known so far. From the user's messages, only the user's own sentences count, not quotations. A question of the
-    assistant counts only together with the user's reply.
+    ``sources`` are the messages that the statement comes from, ``messages`` is the whole conversation, and ``known`` are the
+    memories known so far. From the user's messages, only the user's own sentences count, not quotations. A message of the
+    assistant counts if it is in ``sources``. Before a message of the user, the sentences that the user replies to also count,
+    together with the reply.
     """
     own: list[SourceSentence] = []
     context: list[SourceSentence] = []
@@ -68,8 +69,8 @@ def _sentences(message: Message, before: Message | None, *, is_source: bool) -> 
 def _answered(before: Message, reply: Polarity) -> Iterator[SourceSentence]:
     """Yield the sentences of the assistant's message ``before`` that the user's reply is about.
 
-    If the reply begins with "yes" or "no", these are all sentences of the message. Otherwise (``reply`` is ``open``),
-    they are only the questions in it.
+    If the reply begins with "yes" or "no", yield all sentences of the message. If ``reply`` is ``open``, yield only the
+    questions.
     """
     for text in split_sentences(before.text):
         if text.rstrip().endswith("?") or reply != "open":

@@ -1,4 +1,8 @@
-"""Ask the sentence reader what word lists cannot decide: whether an item rewords a message, or states what a message ends."""
+"""Compare a statement of the model with the user's sentences by meaning, where word lists cannot decide.
+
+The sentence reader decides whether the statement says the same in other words, or says that something has ended that one of
+the sentences ends.
+"""
 
 import re
 from collections.abc import Sequence
@@ -12,12 +16,12 @@ from holdfast.runtime.regex import regex
 
 _MIN_PROBABILITY: Final = 0.5
 _MAX_SENTENCES: Final = 8
-"""Maximum number of sentences that an item is compared with. One comparison takes about 10 ms."""
+"""Maximum number of sentences that a statement is compared with. One comparison takes about 10 ms."""
 _ENDED: Final = regex(r"\b(?:no longer|ya no)\s+", re.IGNORECASE)
 
 
 def is_reworded(item: str, said: Sequence[str], reader: SentenceReader | None) -> bool:
-    """Return True if an item says the same as one of the user's sentences, in other words or in another language.
+    """Return True if a statement of the model says the same as one of the user's sentences, in other words or another language.
 
     An example is "dislikes coriander" after "I can't stand cilantro".
     """
@@ -25,7 +29,7 @@ def is_reworded(item: str, said: Sequence[str], reader: SentenceReader | None) -
 
 
 def is_stated_end(item: str, said: Sequence[str], reader: SentenceReader | None) -> bool:
-    """Return True if an item says that something has ended, and one of the user's sentences ends it.
+    """Return True if a statement of the model says that something has ended, and one of the user's sentences ends it.
 
     An example is "no longer flies for Lufthansa" after "I handed in my badge at Lufthansa".
     """
@@ -35,7 +39,10 @@ def is_stated_end(item: str, said: Sequence[str], reader: SentenceReader | None)
 
 
 def _begins(sentence: str) -> bool:
-    """Return True if a sentence says that something began, as in "I started at KPMG". The reader takes any change for an end."""
+    """Return True if a sentence says that something began, as in "I started at KPMG".
+
+    Such a sentence is not compared, because the sentence reader takes any change for an end.
+    """
     said = {bare(word) for word in re.findall(r"[^\W\d_]+", sentence.casefold())}
     return not words("polarity", "begun").isdisjoint(said) and words("polarity", "ended").isdisjoint(said)
 

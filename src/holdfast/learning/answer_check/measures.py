@@ -42,16 +42,19 @@ def spoken_numbers(text: str) -> set[float]:
 
 
 def is_converted(number: float, item: str, said: Sequence[str]) -> bool:
-    """Return True if a number of an item is the amount of a measure that the texts state in another unit.
+    """Return True if a number is the amount of a measure that the messages state in another unit.
 
-    ``item`` is the text with the number, and ``said`` are the texts.
+    ``item`` is the statement of the model that contains the number, and ``said`` are the messages.
     """
     have = [measure for text in said for measure in _measures(text)]
     return any(_is_equal(one, other) for one in _measures(item) for other in have if one.amount == number)
 
 
 def has_other_unit(item: str, said: Sequence[str]) -> bool:
-    """Return True if an item gives a stated amount another unit of the same sort: "200 kg" after "200 pounds"."""
+    """Return True if a statement of the model has a stated amount with another unit of the same sort.
+
+    An example is "200 kg" after "200 pounds". ``item`` is the statement, and ``said`` are the messages.
+    """
     have = [measure for text in said for measure in _measures(text)]
     for one in _measures(item):
         same = [other for other in have if one.dimension == other.dimension]
@@ -77,7 +80,10 @@ def _numbers(words: Sequence[str]) -> Iterator[tuple[int, int, float]]:
 
 
 def _number_at(words: Sequence[str], start: int) -> tuple[int, float]:
-    """Return the end and the value of the number that begins at a position. The end is the position itself if there is none."""
+    """Return the end position and the value of the number that begins at the position ``start``.
+
+    If no number begins there, the end position is ``start``.
+    """
     total = current = 0.0
     at = start
     while at < len(words):
@@ -104,7 +110,11 @@ def _number_at(words: Sequence[str], start: int) -> tuple[int, float]:
 
 
 def _may_follow(value: int, current: float, *, start: bool) -> bool:
-    """Return True if a number word can continue the number read so far: "five" after "twenty", but not "four" after "three"."""
+    """Return True if a number word can continue the number read so far: "five" after "twenty", but not "four" after "three".
+
+    ``value`` is the value of the word, and ``current`` is the number so far. ``start`` is True for the first word of a
+    number.
+    """
     if start or not current:
         return True
     if value >= _HUNDRED:

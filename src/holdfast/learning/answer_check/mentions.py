@@ -1,4 +1,4 @@
-"""Find names and people in an item (one statement of a model's answer) that nobody mentioned."""
+"""Find names and people in a statement of the model (one entry of a model's answer) that nobody mentioned."""
 
 import re
 from collections.abc import Collection, Sequence
@@ -19,9 +19,10 @@ _MAX_COGNATE_DIFFERENCE: Final = 3
 
 
 def unknown_name(item: str, texts: Sequence[str], user_names: frozenset[str]) -> bool:
-    """Return True if an item contains a name that none of the texts contains.
+    """Return True if a statement of the model (``item``) contains a name that none of the texts contains.
 
-    ``user_names`` are words that name the user. A typing error, an abbreviation and a translation are the same name.
+    A name with a typing error, its abbreviation and its translation count as the same name. ``user_names`` are words that
+    name the user.
     """
     shown = {bare(word).removesuffix("'s") for text in texts for word in re.findall(r"[\w'’.&-]+", text.casefold())}
     shown |= {part for word in shown for part in re.findall(r"[^\W_]+", word)} | user_names | words("user")
@@ -70,10 +71,11 @@ def _is_misspelled(name: str, shown: set[str]) -> bool:
 
 
 def unknown_person(item: str, read: Sequence[Word], texts: Sequence[str]) -> bool:
-    """Return True if an item mentions a sort of person, such as a sister, that the texts do not mention.
+    """Return True if a statement of the model mentions a sort of person, such as a sister, that the texts do not mention.
 
-    Only sorts of persons with a gender are checked: "sister", but not "sibling". The user's sister is not mentioned if the
-    texts mention only sisters of others. ``read`` are the words of the item.
+    Only sorts of persons with a gender are checked: "sister", but not "sibling". If the statement mentions the user's sister,
+    and the texts mention only sisters of other people, the result is True. ``item`` is the statement, and ``read`` are its
+    words.
     """
     known = hints() | people()
     mentioned = {known[word] for text in texts for word in (found.removesuffix("'s") for found in _words(text)) if word in known}
@@ -108,10 +110,10 @@ def _is_someone_elses(person: Person, mentioned: set[Person]) -> bool:
 
 
 def _is_contradicted(person: Person, mentioned: set[Person]) -> bool:
-    """Return True if the texts mention this sort of relative only with the other gender: a brother instead of a sister.
+    """Return True if the texts mention this sort of relative only with the other gender: a brother, but no sister.
 
-    ``person`` is the relative in the item, and ``mentioned`` are the people in the texts. Words without a gender, such
-    as "sibling", do not count. If ``person`` has no gender, return False.
+    ``person`` is the relative in the statement of the model, and ``mentioned`` are the people in the texts. Words without a
+    gender, such as "sibling", do not count. If ``person`` has no gender, return False.
     """
     family = {other.gender for other in mentioned if other.family == person.family}
     return person.gender != "any" and bool(family) and person.gender not in family and family != {"any"}

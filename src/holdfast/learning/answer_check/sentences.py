@@ -108,7 +108,7 @@ def read_sentence(
 def plain_words(text: str, spelled: Sequence[str]) -> tuple[list[str], bool]:
     """Return the words of a text without accents, and whether the text is Spanish. ``spelled`` are the words in lower case.
 
-    Spanish "son" (they are) becomes "es", because it is no relative.
+    In a Spanish text, "son" (they are) is replaced by "es", so that it is not taken for the English word for a child.
     """
     plain = [bare(word) for word in spelled]
     language = detect_language(text)
@@ -295,7 +295,7 @@ def _named_in_report(plain: list[str], at: int, names: set[str]) -> Owner | None
 def _is_self(before: list[str], voice: Voice) -> bool:
     """Return True if a word for a person describes the user: it follows "I'm a" or "as a", or "the user is a" in a report.
 
-    ``before`` are the words before it, and ``voice`` says who wrote the sentence.
+    ``before`` are the words before the word for a person, and ``voice`` says who wrote the sentence.
     """
     described = [word for word in before[-4:] if word not in words("speaker", "articles")]
     if voice == "report":
@@ -324,9 +324,9 @@ def _polarities(plain: list[str], about_end: list[bool], *, spanish: bool) -> li
 def _about_end(plain: list[str], voice: Voice) -> list[bool]:
     """Return, for each word, True if its part of the sentence says that something ended, as in "I left Acme".
 
-    "I left Acme" both affirms (it was so) and denies (it is so no longer). There is one exception: in a report (a
-    sentence about "the user"), a part with a word such as "stopped" only denies. For the words of this part, the result
-    is False. ``plain`` are the words of the sentence, and ``voice`` says who wrote it.
+    Such a part neither affirms nor denies its words: they were true, and no longer are. The result is False for a part with a
+    word such as "stopped" in a report, which is a sentence about "the user". That part denies its words. ``plain`` are the
+    words of the sentence, and ``voice`` says who wrote it.
     """
 
     def ends(part: list[str]) -> bool:

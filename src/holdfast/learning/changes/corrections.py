@@ -1,9 +1,10 @@
 """Detect that a named thing is gone or has a new version number, or that a name or value was wrong.
 
 "We had to put Biscuit down" says that Biscuit is gone. "Everything runs Django 5 now" gives Django a new version number. In
-both cases, the new statement repeats the name from the old statement. A correction such as "I got her name wrong, it's
-Henley" must contain a name spelled like the old name. Otherwise the correction must have the same topic as the old
-statement and state another number.
+both cases, the new statement repeats the name from the old statement.
+
+A correction says that a name or a number was wrong. The correction of a name, such as "I got her name wrong, it's Henley",
+must contain a name spelled like the old name. The correction of a number must have the same topic as the old statement.
 """
 
 import re

@@ -74,7 +74,7 @@ def is_outdated(put: Put, old: Memory) -> bool:
 
 
 def may_replace(put: Put, old: Memory) -> bool:
-    """Return True if it is allowed that a Put (a memory to store) supersedes an existing memory.
+    """Return True if a Put (a memory to store) may supersede an existing memory.
 
     Their kinds must be comparable, and :func:`may_retire` must allow it. A replacement that a model proposes is checked, too.
     """
@@ -82,12 +82,12 @@ def may_replace(put: Put, old: Memory) -> bool:
 
 
 def may_retire(put: Put, old: Memory, *, by_slot: bool) -> bool:
-    """Return True if it is allowed that a Put (a memory to store) retires an existing memory.
+    """Return True if a Put (a memory to store) may retire an existing memory.
 
-    The memory must not be pinned, and must not be newer than the Put. If the memory was learned automatically, it must
-    not be more trusted than the Put. If the user stored the memory explicitly, ``by_slot`` must be True: the Put
-    changes what the memory says, and does not just repeat it. If an explicitly stored memory is more trusted than the
-    Put, the writer stores the Put as a proposal.
+    The memory must not be pinned, and must not be newer than the Put. If the memory was learned automatically, it must not be
+    more trusted than the Put. If the user stored the memory explicitly, ``by_slot`` must be True: the Put changes what the
+    memory says, and does not just repeat it. If an explicitly stored memory is more trusted than the Put, the writer stores
+    the Put as a proposal.
     """
     if old.pinned or (old.origin == "explicit" and not by_slot) or (put.trust < old.trust and old.origin == "auto"):
         return False

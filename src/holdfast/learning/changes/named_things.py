@@ -33,9 +33,9 @@ class NamedThing(NamedTuple):
 
 
 def named_thing(text: str, language: str | None = None) -> NamedThing | None:
-    """Return the type and the name of a thing ("cat", "Michi") if a statement says no more than these: "has a cat named Michi".
+    """Return the type and the name of a thing, such as "cat" and "Michi", from a statement such as "has a cat named Michi".
 
-    Return None for any other statement.
+    Return None if the statement says anything else.
     """
     plain = fold(one_line(text)).strip(" .!")
     for form in _FORMS:

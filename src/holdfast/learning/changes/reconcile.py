@@ -201,7 +201,7 @@ class _Batch:
     def _ended_in_batch(self, put: Put) -> list[Put]:
         """Return those earlier Puts (memories to store) of the batch that the new Put certainly supersedes.
 
-        If no match is certain, return a list with the uncertain match if there is exactly one, otherwise an empty list.
+        If no Put is certainly superseded, and exactly one is possibly superseded, return that Put.
         """
         if not self._rules.supersede:
             return []
@@ -240,11 +240,12 @@ class _Batch:
     def _superseding(self, put: Put, found: Sequence[Neighbor], same: Neighbor | None) -> Put:
         """Return the Put (a memory to store) with ``replaces`` set to the memories that the Put supersedes.
 
-        ``found`` are the known memories that are possibly about the same thing. ``same`` is the one that the Put repeats, if
-        any; the Put replaces it, too. If nothing is superseded, the Put is returned unchanged.
+        ``found`` are the known memories that are possibly about the same thing. ``same`` is the memory that the Put repeats,
+        if any. The Put replaces that memory, too. If nothing is superseded, the Put is returned unchanged.
 
-        Clauses of the replaced memories that are still true are added to the batch as separate Puts. There is one exception:
-        a doubtful Put that would replace a memory not learned automatically becomes a proposal. Nothing is then added.
+        Clauses of the replaced memories that are still true are added to the batch as separate Puts. They are not added if
+        the Put is doubtful and one of the memories was not learned automatically. The Put then becomes a proposal, and
+        nothing is retired yet.
         """
         ended = _certain_or_only(list(self._ended(put, found))) if self._rules.supersede and not _is_summary(put) else []
         if not ended and self._rules.supersede:
@@ -376,7 +377,7 @@ def _is_similar(neighbor: Neighbor) -> bool:
 def _certain_or_only(ended: list[_Retired]) -> list[_Retired]:
     """Return those of the memories in ``ended`` that are certainly superseded.
 
-    If no memory is certain, return a list with the uncertain memory if there is exactly one, otherwise an empty list.
+    If none of them is certain, and ``ended`` has exactly one memory, return that memory.
     """
     certain = [each for each in ended if each.certain]
     return certain or (ended if len(ended) == 1 else [])

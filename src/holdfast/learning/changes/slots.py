@@ -249,7 +249,7 @@ def _is_study(slot: Slot, rule: SlotRule) -> bool:
 
 
 def _as_studies(slot: Slot, clause: SlotClause, rule: SlotRule) -> Slot:
-    """Return a copy of a slot for an occupation such as "law student", with the attribute ``studies`` instead.
+    """Return a copy of a slot for an occupation such as "law student". The attribute of the copy is ``studies``.
 
     A person can study several things. Therefore a new value of ``studies`` does not replace the old value.
     """

@@ -162,10 +162,11 @@ def _ends(old: Slot, new: Slot) -> bool:
 
 
 def _ends_value(old: Slot, new: Slot) -> bool:
-    """Return True if the old slot has the value that has ended. The new slot names the value that has ended.
+    """Return True if the end of the value in the new slot also ends the value in the old slot.
 
-    The two values need not be equal. The end of "car" also ends "red car". The opposite is true for most attributes, but not
-    for a home, a pet or a possession: the end of "red car" does not end "car".
+    The two values need not be equal. The end of "car" also ends "red car". For most attributes, the end of the longer value
+    also ends the shorter value. This does not apply to a home, a pet or a possession: the end of "red car" does not end
+    "car".
     """
     before, after = _tokens(old.value), _tokens(new.value)
     return after <= before or (before <= after and old.attribute not in {"pet", "owned", "residence"})

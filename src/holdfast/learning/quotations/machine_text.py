@@ -78,9 +78,9 @@ def machine_text(lines: list[str]) -> Iterator[tuple[int, int]]:
 def _runs(lines: list[str]) -> Iterator[tuple[int, int]]:
     """Yield the line ranges of machine text. A range includes the ordinary lines between its lines of machine text.
 
-    The weights of the lines in a range (see :func:`_weight`) must add up to at least ``_MIN_WEIGHT``. Comments directly
-    above code belong to it. A single blank line does not end a range if machine text follows. If a range ends with a log line, the rest of the paragraph
-    belongs to the range.
+    The weights of the lines in a range (see :func:`_weight`) must add up to at least ``_MIN_WEIGHT``. Comments directly above
+    the first line belong to the range. A single blank line does not end a range if machine text follows. If a range ends with
+    a log line, the rest of the paragraph belongs to the range.
     """
     found = [(at, weight) for at, line in enumerate(lines) if (weight := _weight(line[:_MAX_LINE]))]
     while found:
@@ -98,8 +98,9 @@ def _runs(lines: list[str]) -> Iterator[tuple[int, int]]:
 def _weight(line: str) -> int:
     """Return how clearly a line is machine text: 0, 2, 3 or ``_MIN_WEIGHT``.
 
-    The weight is ``_MIN_WEIGHT`` for a log line with a date, a time and a level. It is 3 for a log line, for a line of data, and for a line with a clear sign, such as markup or a path. It
-    is 2 for other lines of code. It is 0 for ordinary text.
+    The weight is ``_MIN_WEIGHT`` for a log line with a date, a time and a level. It is 3 for any other log line, for a line
+    of data, and for a line with a clear sign, such as markup or a path. It is 2 for other lines of code, and 0 for ordinary
+    text.
     """
     if not _MARK.search(line):
         return 2 if _CODE_WORD.match(line) else 0

@@ -48,12 +48,11 @@ def own_clauses(text: str, language: str | None) -> list[str]:
 
 
 def _own(split: Callable[[str], list[str]], text: str, books: Sequence[Rulebook]) -> Iterator[str]:
-    """Yield the sentences of a message that are the user's own statements.
+    """Yield the sentences of a message that are the user's own statements. ``split`` splits a text into sentences.
 
-    ``split`` splits a text into sentences. A request such as "translate this" is left out. The text after the request is left
-    out, too, because it is not the user's own text. But the text after the request is kept if the request is a question or
-    contains a quotation. Of a request to write something, only the words before the content are yielded. A sentence that only
-    asks for confirmation is left out.
+    A request such as "translate this" is left out. The text after it is not the user's own, and is left out, too. But if the
+    request is a question or contains a quotation, the sentences after it are read. Of a request to write something, only the
+    words before the content are yielded. A sentence that only asks for confirmation is left out.
     """
     for sentence in _sentences(split, text):
         folded = fold_clause(sentence)

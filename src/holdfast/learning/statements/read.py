@@ -190,7 +190,8 @@ def _is_off_record(text: str, sentences: Sequence[str], context: Context) -> boo
 def _asks_only(sentence: str, context: Context) -> bool:
     """Return True if an English sentence is a question or a command that does not mention the user.
 
-    Return False for a request to remember something. The sentence reader is not called for a sentence with the result True.
+    Return False for a request to remember something. If the result is True, the sentence reader is not called for the
+    sentence.
     """
     folded = fold_clause(sentence)
     if context.language != "en" or mentions_user(folded) or any(_asked_text(sentence, book) for book in context.books):

@@ -147,8 +147,8 @@ def _key(clause: StatementClause, rule: StatementRule, before: Statement | None)
 def _states_name(clause: StatementClause, *, greeted: bool) -> bool:
     """Return True if a clause states the speaker's name ("I'm Dana").
 
-    The name must be capitalized. Only after words such as "I'm" it need not be, if the sentence begins with a greeting
-    (``greeted``).
+    The name must be capitalized. There is one exception: if the sentence begins with a greeting (``greeted``), the name after
+    words such as "I'm" can be in lower case.
     """
     found = _NAME.match(clause.text) or _INTRODUCED.match(clause.text)
     return found is not None and fold_clause(found["name"]) not in _NO_NAME and (greeted or found["name"][0].isupper())

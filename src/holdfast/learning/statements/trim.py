@@ -36,8 +36,8 @@ With a larger decrease, the request stays.
 def trimmed(text: str, read: Callable[[str], Reading]) -> str:
     """Return a statement without conjunctions at its beginning and without a request, question or doubt at its end.
 
-    The end stays if the sentence reader finds it worth keeping, or if the statement without it is clearly less worth
-    keeping. ``read`` analyzes a text with the sentence reader.
+    The request, question or doubt stays if the sentence reader finds it worth keeping, or if the reader gives the statement
+    without it a clearly lower score. ``read`` analyzes a text with the sentence reader.
     """
     return _without_tail(without_lead(text.lstrip(")]}\\.,;: ")), read)
 

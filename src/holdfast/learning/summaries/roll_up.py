@@ -8,9 +8,9 @@ from holdfast.types import Memory, Message, Put, Scope
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RollUp:
-    """Settings of a roll-up, which condenses several items into one text.
+    """Settings of a roll-up, which condenses several messages or several summaries into one text.
 
-    A roll-up is due when ``threshold`` items are waiting. The roll-up then condenses all waiting items except the newest
+    A roll-up is due when ``threshold`` of them are waiting. It condenses all waiting messages or summaries except the newest
     ``keep``.
     """
 
@@ -23,9 +23,9 @@ class RollUp:
 
 
 def due(count: int, rule: RollUp) -> int:
-    """Return the number of items to roll up now, oldest first. ``count`` is the number of waiting items.
+    """Return the number of messages or summaries to roll up now. ``count`` is the number that is waiting.
 
-    The result is 0 if ``count`` is below the threshold of the rule.
+    The result is 0 if ``count`` is below the threshold of the rule. The oldest ones are rolled up first.
     """
     return count - rule.keep if count >= rule.threshold else 0
 

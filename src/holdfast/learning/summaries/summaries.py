@@ -204,7 +204,7 @@ def _call_model(
 def _check(written: _Written, name: str, replaces: Sequence[str], max_characters: int) -> tuple[str | None, tuple[str, ...]]:
     """Return the model's text and the problems found (``flaws``). The text is None if it cannot be used.
 
-    ``name`` is the field of the model's answer that contains the text. ``replaces`` are the texts that it would
+    ``name`` is the field of the model's answer that contains the text. ``replaces`` are the texts that this text would
     replace.
     """
     if written.data is None:

@@ -81,8 +81,9 @@ class KnownTopic:
 
 
 class DetectedTopic(NamedTuple):
-    """The result of a topic detection: the topic of a message (None if it has no known topic), the model usage, and the problems.
+    """The result of a topic detection.
 
+    ``topic`` is the topic of a message, or None if the message has no known topic. ``usage`` is the usage of the model, and
     ``flaws`` describes the problems that occurred.
     """
 
@@ -188,7 +189,7 @@ def _read_topic(data: Mapping[str, object], topics: Sequence[KnownTopic]) -> tup
 
 
 def _bare_name(text: str, topics: Sequence[KnownTopic]) -> Mapping[str, str | None] | None:
-    """Read an answer that is the name of a topic, or a word for none, without JSON. Return None for any other text."""
+    """Read an answer without JSON that is only the name of a topic, or a word such as "none". Return None for other texts."""
     if not text.strip():
         return None
     topic, flaws = _read_topic({"topic": text}, topics[:_MAX_SHOWN_TOPICS])

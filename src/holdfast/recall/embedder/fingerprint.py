@@ -48,7 +48,10 @@ Otherwise, two processes with different models under one name would remove each 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fingerprint:
-    """The recorded fingerprint of a model: a hash of the vectors of a few fixed texts, and the times when it last changed."""
+    """The fingerprint that a store has recorded for a model.
+
+    ``id`` is a hash of the model's vectors of a few fixed texts, and ``dimensions`` is the length of a vector.
+    """
 
     id: str
     dimensions: int

@@ -103,13 +103,13 @@ def is_of_a_text(folded: str) -> bool:
 
 
 def shows_in_part(text: str, chance: Callable[[str], float], *, least: float = _MIN_IN_PART) -> bool:
-    """Return True if at least one part of a message contains a certain wish. The whole message seems to contain the wish.
+    """Return True if a part of a message confirms the wish that the whole message seems to contain.
 
     Parts are separated by punctuation, and a single word does not count as a part. ``chance`` returns the probability that a
-    text contains the wish. A part contains the wish if its probability is at least ``least``. If the message has at most one
+    text contains the wish. A part confirms the wish if its probability is at least ``least``. If the message has at most one
     part, the result is always True.
 
-    In "don't save this, I'm pregnant", the first part contains the wish. In "don't save the file yet, I live in Porto", no
+    In "don't save this, I'm pregnant", the first part confirms the wish. In "don't save the file yet, I live in Porto", no
     part does, so the message contains no wish.
     """
     parts = [part for part in _PAUSE.split(text) if len(part.split()) > 1]

@@ -305,7 +305,7 @@ class _Parser:
         return True
 
     def _drop_to(self, position: int) -> bool:
-        """Drop a string without closing quote, and its key. Continue parsing at ``position``, where the JSON after it begins.
+        """Drop a string without closing quote, and its key. Continue parsing at ``position``, where the next JSON begins.
 
         Always return True, so that :meth:`_step` continues.
         """

@@ -98,7 +98,7 @@ class ModelTest(Model):
 
 
 class LocalOllama(Model):
-    """The Ollama server on the server's machine."""
+    """Result of the search for an Ollama server on the machine of the Holdfast server."""
 
     found: bool
     """True if an Ollama server answered."""
@@ -167,10 +167,12 @@ def _configured(role: ModelRole, name: str | None, problem: str | None) -> Confi
 
 
 def _with_choice(model: ConfiguredModel, settings: Settings, request: Request) -> ConfiguredModel:
-    """Return a model with the names of the models that can be configured instead of it, and the model for the next start.
+    """Return a copy of a configured model, completed with the models that can be chosen instead.
 
-    If a variable or an argument sets the model, no other model can be configured. The result then has the name of the
-    variable instead, or the word ``argument``.
+    ``choices`` lists the local models and ``none``. ``next`` is the model for the next start if it is another one.
+
+    If an environment variable or an argument sets the model, no other model can be chosen. Both fields then stay empty, and
+    ``set_by`` is the name of the variable, or ``argument``.
     """
     fixed = request.app.state.set_at_start.get(model.role)
     more = {"next": chosen_for_next_start(model.role, settings), "choices": choices(model.role)}
