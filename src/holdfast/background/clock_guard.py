@@ -1,9 +1,9 @@
 """Protects data from a wrong clock.
 
-Purging cannot be undone, so a clock that jumps ahead must not cause it. The store records the time up to which the
-clock is trusted. Data is purged according to that time, not according to the clock. After a jump of more than seven
-days ahead, the trusted time stands still until the clock has run on for three days, or until a person confirms the
-clock. Expired memories are still hidden according to the clock.
+Purging cannot be undone, so a clock that jumps ahead must not cause it. The store records the time up to which the clock is
+trusted. Data is purged according to that time, not according to the clock. If the clock jumps ahead by more than seven days,
+the trusted time stands still. It moves on when the clock has run for three more days, or when a person confirms the clock.
+Expired memories are still hidden according to the clock.
 """
 
 import json

@@ -236,7 +236,10 @@ class Condenser:
         )
 
     def _summary(self, messages: Sequence[Message], scope: Scope, *, first: int, last: int) -> Outcome:
-        """Summarize messages. The summary covers the messages with numbers from ``first`` to ``last``, including those left out."""
+        """Summarize messages. ``first`` and ``last`` are the numbers of the first and the last message that the summary covers.
+
+        The summary also covers the messages between them that are not in ``messages``.
+        """
         model, problem = self._chat.model()
         summary = summarize_with(model, messages) if model else Summary(text=summarize(messages), prompt=REPORT_RULES)
         put = summary_put(messages, summary.text, scope)
@@ -280,7 +283,7 @@ class Condenser:
         return self._work(job, scope, outcome, unchanged, shown=[memory.id for memory in before])
 
     def _facts_for_base(self, scope: Scope) -> tuple[list[Memory], list[str]]:
-        """Return the facts for the base document, oldest first, and the texts of superseded and forgotten facts."""
+        """Return two lists: the facts for the base document, oldest first, and the texts of superseded and forgotten facts."""
         kinds = (self._preset.default_kind,)
         live = MemoryFilter(exactly=scope, kinds=kinds, unexpired_at=self._clock.now(), limit=_MAX_RANKED_FACTS)
         facts = durable_facts(self._store.memories(live), limit=_MAX_FACTS_FOR_BASE, newest=_MAX_NEW_FACTS_FOR_BASE)

@@ -203,5 +203,8 @@ def _is_usable(message: Message) -> bool:
 
 
 def _any_erased(tx: Transaction, shown: Collection[str]) -> bool:
-    """Return True if a memory in ``shown`` was erased since it was read. The model's output may then repeat erased content."""
+    """Return True if a memory was erased after the model was shown it. The model's output may then repeat erased content.
+
+    ``shown`` contains the ids of the memories that the model was shown.
+    """
     return len(tx.memories(MemoryFilter(ids=list(shown), statuses=None))) < len(set(shown)) if shown else False

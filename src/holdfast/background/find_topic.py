@@ -98,9 +98,9 @@ class TopicFinder:
     def of(self, session: SessionRecord, said: Sequence[Message], *, after: int) -> DetectedTopic:
         """Return the topic of the messages ``said``. They are the messages of a session with numbers above ``after``.
 
-        If a topic was detected after message number ``after``, and the topic still has memories, return that topic.
-        Otherwise detect the topic now, in the user's messages that no topic detection job has read. The result has no topic
-        if there are no such messages, or if the preset has no topics.
+        If a topic was detected after message number ``after``, and the topic still has memories, return that topic. If not,
+        detect the topic now, in the user's messages that no topic detection job has read. The result has no topic if there
+        are no such messages, or if the preset has no topics.
         """
         if self._preset.topics is None:
             return DetectedTopic(None, Usage(), ())
@@ -118,9 +118,10 @@ class TopicFinder:
     ) -> tuple[Outcome, Put | None]:
         """Assign extracted memories to the conversation's topic. Return the changed outcome, and a note about the topic.
 
-        ``outcome`` has the extracted memories. ``messages`` are the messages of the session with numbers above ``after``. If
-        no topic is detected, a new topic is created, but only if the preset opens new topics, and only for at least
-        ``min_conclusions`` different memories. This minimum is a setting of the preset.
+        ``outcome`` has the extracted memories. ``messages`` are the messages of the session with numbers above ``after``.
+
+        If no topic is detected, a new topic can be created. The preset must allow this, and there must be enough different
+        memories (``min_conclusions``, a setting of the preset).
 
         The note records what the conversation said about the topic. It is None if there is no topic, or if the preset keeps
         no notes about topics. If the preset has no topics at all, the outcome is returned unchanged.

@@ -302,7 +302,10 @@ class Housekeeping:
 
 
 def _queue(*, waiting: int, dead: int, redos: int, chat: str | None) -> str:
-    """Describe the job queue. ``redos`` is the number of conversations that wait for a model to digest them again."""
+    """Return a description of the job queue: the number of waiting and dead jobs, and of conversations to digest again.
+
+    ``redos`` is the number of conversations that wait for a chat model. ``chat`` is the name of the model, or None.
+    """
     if not redos:
         return translatable("jobs.queue", "{waiting} waiting, {dead} dead", waiting=waiting, dead=dead)
     if chat is None:

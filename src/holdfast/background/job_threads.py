@@ -16,9 +16,9 @@ _STEP_SECONDS: Final = 0.2
 
 
 class JobThreads:
-    """Runs a function in several threads, each until the function returns False.
+    """Runs a function in several threads. Each thread calls the function until it returns False.
 
-    ``size`` is a function that returns the maximum number of threads.
+    ``run_one`` is the function, and ``size`` is a function that returns the maximum number of threads.
     """
 
     def __init__(self, run_one: Callable[[], bool], size: Callable[[], int]) -> None:

@@ -9,11 +9,11 @@ from holdfast.types import Memory, Message, Put
 
 
 def earlier_memories(store: Store, messages: Sequence[Message]) -> tuple[list[Memory], list[Memory]]:
-    """Return the memories extracted from these messages before, as two lists: ``earlier`` and ``fixed``.
+    """Return the memories that were extracted from these messages earlier, as two lists: ``earlier`` and ``fixed``.
 
-    ``earlier`` contains automatic memories of two sorts. Live memories that rules extracted and nobody changed or
-    pinned can be replaced by the new digest. Retired memories must not be added again. ``fixed`` contains all other
-    live memories, which stay as they are.
+    ``earlier`` contains automatic memories of two sorts. Some are live, come from rules, and were neither changed nor pinned.
+    The new digest can replace them. The others are retired and must not be added again. ``fixed`` contains all other live
+    memories, which stay as they are.
     """
     found = store.memories(MemoryFilter(sources=[message.id for message in messages], statuses=None))
     earlier = [memory for memory in found if memory.origin == "auto" and _is_untouched_rule_memory(store, memory)]
@@ -59,8 +59,8 @@ def replacing_earlier(puts: Sequence[Put], earlier: Sequence[Memory], fixed: Seq
 def _says_the_same(memory: Memory, put: Put) -> bool:
     """Return True if a known memory and a new memory say the same.
 
-    If they share a source message, one must contain most words of the other, or both must be summaries of the same kind.
-    Otherwise, the new memory must contain most words of the known memory.
+    If they share a source message, one must contain most words of the other, or both must be summaries of the same kind. If
+    they share no source message, the new memory must contain most words of the known memory.
     """
     if not set(memory.sources) & set(put.sources):
         return is_same_statement(memory.text, put.text)

@@ -56,10 +56,10 @@ class ChangeFinder:
         self._sentences = 0
 
     def __call__(self, message: Message, sentence: str) -> ToldChange | None:
-        """Find a known memory or claim that a sentence makes outdated. Return its area of life and its key, or None.
+        """Find a known memory or claim that a sentence makes outdated. Return the area of life and the key of what was found.
 
-        Only the first ``_MAX_SENTENCES`` sentences of a conversation are checked. For later sentences, the result is
-        None.
+        Return None if nothing was found. Only the first ``_MAX_SENTENCES`` sentences of a conversation are checked. For later
+        sentences, the result is None.
         """
         self._sentences += 1
         if self._sentences > _MAX_SENTENCES:

@@ -80,8 +80,8 @@ def find_everything(store: Store, preset: Preset, scope: Scope, now: datetime) -
 def find_about(reader: Reader, scope: Scope, subject: str, *, by: Literal["words", "meaning"]) -> About:
     """Return a user's own memories and messages about a subject. Shared data and other users' data are left out.
 
-    With ``by="words"``, a memory or message is returned if it shares enough words with the subject. With ``by="meaning"``, it
-    is returned if recall finds it for the subject with a high score.
+    With ``by="words"``, a memory or message is returned if it shares enough words with the subject. With ``by="meaning"``,
+    :func:`_by_meaning` chooses from the memories and messages that recall finds for the subject.
     """
     terms = _Terms(subject, reader.preset.languages)
     if not terms.wanted:

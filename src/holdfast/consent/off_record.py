@@ -1,8 +1,7 @@
 """Messages that the user asked not to keep.
 
-These messages stay in the window until their session ends. They are not indexed or recalled, and nothing is extracted
-from them. When the session ends, they are erased. Messages in a session that never ends are erased after some minutes
-instead.
+These messages stay in the window until their session ends. They are not indexed or recalled, and nothing is extracted from
+them. They are erased when their session ends. If the session never ends, they are erased after some minutes.
 """
 
 from collections.abc import Sequence
@@ -57,14 +56,15 @@ def is_withheld(
 ) -> tuple[bool, str | None]:
     """Decide whether a message is off the record, and which later messages are.
 
-    Return two values. The first is True if this message is off the record. The second says which later messages are off
-    the record: ``"next"`` (the user's next message), ``"rest"`` (all later messages) or None.
+    Return two values. The first is True if this message is off the record. The second says which later messages are off the
+    record: ``"next"`` (the user's next message), ``"rest"`` (all later messages) or None.
 
-    ``role`` is the role of this message. ``until`` is the second value that was returned for the previous message.
-    ``reach`` says which messages the off-the-record wish in this message covers, and is None without such a wish.
-    ``lifts`` is True if this message ends an earlier wish. ``after_withheld`` is True if the previous message is off
-    the record. If this message replies to it, this message is then off the record as well, because a reply can repeat
-    the content.
+    ``role`` is the role of this message. ``until`` is the second value that was returned for the previous message. ``reach``
+    says which messages the off-the-record wish in this message covers, and is None without such a wish. ``lifts`` is True if
+    this message ends an earlier wish.
+
+    ``after_withheld`` is True if the previous message is off the record. A reply to that message is then off the record as
+    well, because a reply can repeat the content.
     """
     is_user = role == "user"
     stays = None if lifts or (is_user and until == "next") else until
@@ -77,9 +77,9 @@ def is_withheld(
 
 
 def withhold_previous(tx: Transaction, message: Message, preset: Preset, now: datetime) -> list[str]:
-    """Withhold the user's previous message and the replies to it. Return the ids of these messages.
+    """Withhold the user's previous message and the replies to it. Return the ids of the withheld messages.
 
-    Memories already extracted from these messages are retired, and erased when the session ends.
+    Memories already extracted from these messages are retired now, and erased when the session ends.
     """
     found = turn_before(tx, message)
     for action in {each.action for each in found} - {OFF_RECORD}:

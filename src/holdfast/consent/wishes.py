@@ -1,6 +1,7 @@
 """Read the wishes about memory in new messages, and obey them in the transaction that stores the messages.
 
-Reading a wish runs a model and recalls the items to forget. This is slow, so it is done before the transaction.
+Reading a wish runs a model and recalls the memories and messages to forget. This is slow, so it is done before the
+transaction.
 """
 
 from collections.abc import Sequence
@@ -127,8 +128,9 @@ class Wishes:
         return Plan(wish=wish, puts=tuple(self._puts(wish, message, turn, reader)))
 
     def _plan_named(self, message: Message, before: str, reader: SentenceReader | None) -> Plan:
-        """Return the plan for a message such as "forget the tattoo". It is a wish only if a tattoo is known.
+        """Return the plan for a message such as "forget the tattoo".
 
+        The message is a wish only if a memory or message of the user is about a tattoo. If it is no wish, the plan is empty.
         ``before`` is the text of the assistant's message directly before, or empty.
         """
         name = named_subject(message.text, before=before, reader=reader)
@@ -166,12 +168,12 @@ class Wishes:
     def _puts(self, wish: ReadWish, message: Message, before: Message | None, reader: SentenceReader | None) -> list[Put]:
         """Return the memories that a message asks to store, as the extractor words them.
 
-        Return one memory in the user's words if the extractor finds no memory, if the preset has no extractor that works
-        with rules, or if the preset gives the memory a key of its own. Return an empty list if new memories would be of a
-        plain kind.
+        In three cases, return one memory in the user's words. The extractor finds no memory. The preset has no extractor that
+        works with rules. Or the preset gives the memory its own key. Return an empty list if new memories would be of a plain
+        kind.
 
-        ``wish`` is the wish in the message. ``before`` is the assistant's message directly before, or None. ``reader`` is
-        the sentence reader that read the wish, or None.
+        ``wish`` is the wish in the message. ``before`` is the assistant's message directly before, or None. ``reader`` is the
+        sentence reader that read the wish, or None.
         """
         said = wish.subject or message.text
         reading = reading_of(said, reader)

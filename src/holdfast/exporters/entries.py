@@ -78,10 +78,10 @@ class SummarizedEntry:
 class JobEntry:
     """A job, with the ids of the messages that it refers to.
 
-    The store refers to a message by its sequence number, which differs between stores. An export therefore has the id. If a
-    field of ``Job.payload`` holds a sequence number, ``places`` has the message's id under the name of the field. ``place``
-    is the id of the message whose number is at the end of ``Job.effect``, as in ``digest:SESSION:NUMBER``. ``place`` is None
-    if there is no number.
+    The store refers to a message by its sequence number, which differs between stores. An export has the message's id
+    instead. If a field of ``Job.payload`` holds a sequence number, ``places`` maps the name of that field to the id. If
+    ``Job.effect`` ends with a sequence number, as in ``digest:SESSION:NUMBER``, ``place`` is the id. If it does not,
+    ``place`` is None.
 
     If the message with a number was removed, the id of the last message before it is used. If there is no such message, the
     id is left out.

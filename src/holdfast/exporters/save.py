@@ -92,8 +92,8 @@ def export_parts(
     ``owner`` names the user, app or agent whose data is exported. With ``session``, only this session and the memories
     derived from it are exported, and ``owner`` identifies the session.
 
-    A memory of another owner can be derived from exported data. It is exported only if ``sees`` returns True for its scope,
-    which means that the caller may read it.
+    A memory outside this selection can also be derived from exported data. It is exported only if ``sees`` returns True for
+    its scope, which means that the caller may read the memory.
     """
     chosen, selection = check_format(format), select(store, session=session, **owner)
     return stream(Walk(store, preset, selection, sees=sees), preset, selection, format=chosen, now=now)

@@ -173,8 +173,8 @@ class Walk:
         """Yield an entry for each scope with summarized messages.
 
         The entry has the scope, and the id of the last message that a summary covers. Call :meth:`messages` first, because
-        it collects the scopes. If only one session is selected, nothing is yielded, because these entries belong to a whole
-        scope.
+        that method collects the scopes. If only one session is selected, nothing is yielded, because an entry belongs to a
+        whole scope.
         """
         scopes = self._scopes if self._selection.session is None else set()
         for scope in sorted(scopes, key=_scope_key):

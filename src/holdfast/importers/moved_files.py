@@ -38,8 +38,8 @@ class MovedFiles:
     def find(self, reads: Reads) -> dict[tuple[Scope, str], str]:
         """Return the earlier id of each moved section, by its scope and new id.
 
-        A file counts as moved if its old path is not part of the import, and if an imported file contains at least half
-        of the sections that are stored for the old path.
+        A file counts as moved under two conditions. Its old path is not part of the import. And an imported file contains at
+        least half of the sections that are stored for the old path.
         """
         return {(scope, new): old for scope in self._files for new, old in self._moved(reads, scope)}
 

@@ -42,10 +42,12 @@ def import_path(
 ) -> ImportResult:
     """Import a file or folder into the scope that ``owner`` names. A zip archive of a folder is unpacked first.
 
-    If neither ``owner`` nor the file names a user, app or agent for a record, the record belongs to ``default_user``.
-    Without a default user, all users share the record. If ``shared`` is False, an error is raised instead.
+    If neither ``owner`` nor the file names a user, app or agent for a record, the record belongs to ``default_user``. Without
+    a default user, all users share the record. But if ``shared`` is False, an error is raised, and nothing is imported.
 
-    If the file contains vectors, ``keep_vectors`` is called with the vectors of the imported texts.
+    Without ``format``, the format is detected. ``collection`` is the name of the collection to read, for formats that have
+    collections. :meth:`Import.run` explains ``learn`` and ``dry_run``. If the file contains vectors, ``keep_vectors`` is
+    called with the vectors of the imported texts.
     """
     if learn is not None and learn < 0:
         raise InvalidInput(f"learn is {learn}; it must be 0 or more. Nothing was imported.")

@@ -159,7 +159,10 @@ def extract(extractor: Extractor, conversation: ExtractionInput, model: ChatMode
 
 
 def _extract_locally(extractor: Extractor, conversation: ExtractionInput, messages: Sequence[Message]) -> Outcome:
-    """Extract without a chat model. If the sentence reader cannot be used, only rules are used, and the outcome says so."""
+    """Extract memories from ``messages`` without a chat model.
+
+    The sentence reader of ``conversation`` is used. If it cannot be used, only rules are used, and the outcome says so.
+    """
     if conversation.reader is not None:
         try:
             return Outcome(changes=tuple(extractor.rules(messages, conversation.reader)), prompt=extractor.version)

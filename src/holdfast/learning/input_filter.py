@@ -58,9 +58,9 @@ _GAP = regex(r"\n[ \t]*\n(?:[ \t]*\n)+")
 def extractable(messages: Sequence[Message]) -> list[Message]:
     """Return the messages from which memories can be extracted, without injected text.
 
-    These are the messages of users and assistants. Quotations in a user's message are removed, too. Messages with an
-    ``action`` (a marker such as ``IGNORE``), text of tools, web pages and files, and messages in which nothing remains are
-    left out.
+    These are the messages that users and assistants wrote. Quotations in a user's message are removed. A message is left out
+    if it has an ``action`` (a marker such as ``IGNORE``), if its text comes from a tool, a web page or a file, or if nothing
+    remains of its text.
     """
     kept = []
     for message in messages:

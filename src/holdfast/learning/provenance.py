@@ -27,9 +27,8 @@ _LANGUAGES = ("en", "es")
 def trust_of(messages: Sequence[Message]) -> dict[str, float]:
     """Return the trust of each message of a conversation, by id. The messages must be in order, starting with the first.
 
-    A reply of the assistant is normally trusted like the user's words. But a reply that was written after text of a tool, a
-    web page or a file, or after a quotation, could repeat that text. Therefore it gets the lowest trust of all these earlier
-    texts.
+    A reply of the assistant is normally trusted like the user's words. But after text of a tool, a web page or a file, or
+    after a quotation, a reply could repeat that text. All later replies therefore get the lowest trust of these texts.
     """
     lowest = 1.0
     trusts: dict[str, float] = {}

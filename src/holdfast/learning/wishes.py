@@ -177,10 +177,11 @@ def _forgetting(text: str, ruled: RuledWish | None) -> ReadWish:
 
 
 def named_subject(text: str, *, before: str = "", reader: SentenceReader | None = None) -> str:
-    """Return the name of the thing that a message may ask to forget, as in "forget the tattoo". Otherwise return "".
+    """Return the name of the thing that a message may ask to forget, as in "forget the tattoo".
 
-    The message is a wish only if something stored contains every word of the name. ``before`` is the previous turn. If the
-    assistant has just used a word of the name in a longer text, the user may mean that text.
+    The message is a wish only if something stored contains every word of the name. ``before`` is the previous turn. Return an
+    empty text if the message does not ask to forget a named thing. Also return an empty text if the assistant has just used a
+    word of the name in a longer text, because the user may mean that text.
     """
     if len(text) > _MAX_CHARACTERS:
         return ""
@@ -216,10 +217,10 @@ def _tells(part: str, *, before: str, reader: SentenceReader | None) -> bool:
 
 
 def _chosen(ruled: RuledWish | None, sure: WishName | None) -> WishName | None:
-    """Return the wish to obey. ``ruled`` is the wish that a rule found, and ``sure`` the one that the sentence reader is sure of.
+    """Return the wish to obey. A rule found the wish ``ruled``, and the sentence reader is sure of the wish ``sure``.
 
-    If the two differ, a wish to stay off the record comes first, then a wish to forget. There is one exception: if the
-    rule found a wish to forget that names its subject, that wish is always obeyed.
+    Each of them can be None. If the two differ, a wish to stay off the record comes first, then a wish to forget. There is
+    one exception: if the rule found a wish to forget that names its subject, that wish is always obeyed.
     """
     if ruled is not None and ruled.wish == "forget" and not names_no_subject(ruled.subject):
         return "forget"

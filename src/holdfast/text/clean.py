@@ -138,7 +138,7 @@ def clean_metadata(metadata: Mapping[str, Any], *, exact: bool = False) -> dict[
     """Return metadata as JSON values that can be stored and filtered. Raise InvalidInput if that is not possible.
 
     Objects and lists may be nested. With ``exact``, NUL and lone surrogates, which no database can store, are an error.
-    Otherwise they are replaced.
+    Without ``exact``, they are replaced.
     """
     if not isinstance(metadata, Mapping):
         raise InvalidInput(f"metadata is a mapping from names to values, not {type(metadata).__name__}.")
@@ -153,8 +153,8 @@ def clean_value(key: str, value: Any, depth: int = 0, *, exact: bool = False) ->
     """Return a value of metadata, or of a metadata filter, in a form that can be stored.
 
     Raise InvalidInput if that is not possible. ``key`` is the name of the value, for the error message. ``depth`` is the
-    number of lists and objects around the value. With ``exact``, NUL and lone surrogates are an error. Otherwise they are
-    replaced.
+    number of lists and objects around the value. With ``exact``, NUL and lone surrogates are an error. Without ``exact``,
+    they are replaced.
     """
     if isinstance(value, str):
         return exact_text(value, what=f"metadata {key!r}") if exact else storable(value)

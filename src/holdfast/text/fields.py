@@ -1,4 +1,4 @@
-"""Check the fields of items that are given as dicts, such as the messages of ``add_all``."""
+"""Check the fields of objects that are given as dicts, such as the messages of ``add_all``."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager

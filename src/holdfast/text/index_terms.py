@@ -1,7 +1,7 @@
 """The terms of a text as the full-text index stores them, chunk by chunk.
 
-Tokenizing takes about a second per million characters. A writer calls :func:`tokenized` before its transaction, so that
-other writers do not wait. Work of low priority pauses there between two chunks.
+Tokenizing takes about a second per million characters. A writer calls :func:`tokenized` before its transaction, so that other
+writers do not wait. In work of low priority, :func:`tokenized` pauses between two chunks.
 """
 
 from collections.abc import Iterable, Iterator, Sequence

@@ -142,8 +142,9 @@ def is_past(text: str) -> bool:
 def year_of(stated: StatedDate, at: datetime, *, future: bool) -> int | None:
     """Return the year of a date that states no year.
 
-    With ``future``, this is the year of the next such date on or after ``at``. Otherwise, it is the year of the last one on
-    or before ``at``. Return None if there is no such day within a year of ``at``. This can happen for 29 February.
+    If ``future`` is True, this is the year of the next such date on or after ``at``. If it is False, this is the year of the
+    last such date on or before ``at``. Return None if there is no such date within a year of ``at``. This can happen for 29
+    February.
     """
     spans = [(year, next(replace(stated, year=year).days(at.date()), None)) for year in (at.year - 1, at.year, at.year + 1)]
     if future:
@@ -188,7 +189,7 @@ def _iso(day: datetime, precision: str) -> str:
 
 
 def cut_dates(text: str) -> tuple[list[StatedDate], str]:
-    """Return the dates that a text states, and the text without them, in lower case and without accents."""
+    """Return the dates that a text states, and the rest of the text. The rest is in lower case and without accents."""
     plain = fold_letters(text)
     found = list(_stated(plain))
     for start, stated in found:

@@ -100,9 +100,9 @@ def _all_mirrors(store: Store, clock: Clock, own: FolderMirrors, pages: PagesToE
 def _usual_folders(store: Store) -> dict[str, tuple[str, str]]:
     """Return the existing default folders for topic pages. Each preset has one default folder, next to the store's file.
 
-    The result maps the path of each folder to the name of the preset and an empty text, because a default folder has no
-    recorded id. An erasure also checks these folders, because earlier versions did not record in the store which folders they
-    used. Folders that belong to another store are left out. A store on a server has no default folders.
+    The result maps the path of each folder to two texts: the name of the preset, and an empty text instead of a folder id. An
+    erasure checks these folders, because earlier versions did not record in the store which folders they used. Folders that
+    belong to another store are left out. A store on a server has no default folders.
     """
     if "://" in store.location:
         return {}

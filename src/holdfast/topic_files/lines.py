@@ -69,7 +69,8 @@ class PageLines:
     def created(self, line: Line, topic: str) -> Put:
         """Return the ``Put`` that creates a memory from a line.
 
-        The date in the line becomes the memory's date. A date more than a day in the future stays in the text instead.
+        The date in the line becomes the memory's date. A date more than a day in the future is not used and stays in the
+        text.
         """
         at, text = _moment(line.at, self.now), line.text
         if line.at and at is None:

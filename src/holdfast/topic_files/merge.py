@@ -166,8 +166,8 @@ class _Merging:
     def _ask(self) -> None:
         """Create questions about files that look damaged or lost many lines, for example deleted, empty or truncated files.
 
-        These files are not merged until the user answers. If the user has already answered a question, apply the answer
-        instead.
+        These files are not merged until the user answers. If the user has already answered, apply the answer, and create no
+        question.
         """
         missing = [work for work in self._works if work.file is None and self._losses(work)]
         is_everything = len(missing) > 1 and len(missing) == len([page for page in self._base.values() if page.lines])
@@ -269,9 +269,10 @@ class _Merging:
         return MergedPage(topic=work.topic, title=title, sha=work.file.sha, lines=tuple(lines))
 
     def _rename(self, work: _FileMerge) -> None:
-        """If the title of a file was changed, give the new topic to the memories of the old topic that have no line in the file.
+        """If the title of a file was changed, change the topic of the memories that have no line in the file.
 
-        Memories that have a line in the file get the new topic when their lines are merged.
+        These are memories with the old topic. Memories that have a line in the file get the new topic when their lines are
+        merged.
         """
         if not (self._lines.titled and work.base) or digest(work.topic) == work.base.topic:
             return
@@ -348,8 +349,8 @@ class _Merging:
     def _topic_of_new(self, work: _FileMerge) -> str:
         """Return the topic for a new line of this file.
 
-        This is normally the file's topic. If that topic was split into subtopics since the last sync, it is the general
-        subtopic, which gets the lines that match no other subtopic.
+        This is normally the file's topic. But that topic may have been split into subtopics since the last sync. Then return
+        the general subtopic, which gets the lines that match no other subtopic.
         """
         if not self._lines.titled or work.base is None or digest(work.topic) != work.base.topic:
             return work.topic

@@ -43,9 +43,9 @@ def read(folder: Folder, record: Record, answers: Mapping[str, bool]) -> FolderC
     """Read all files of a folder, and return the changes since the last sync. ``record`` is the state of the files at that sync.
 
     A file that is being written or cannot be read is left for the next sync. A new file without text is ignored. A file that
-    is large, is not text or has a second hard link is imported only if the user agrees. So the result contains a question
-    about the file, unless the user has already answered it. A file with more than ``MAX_FILE_BYTES`` bytes is never imported;
-    the result always contains a question about it. ``answers`` maps question ids to the user's answers.
+    is large, is not text or has a second hard link is imported only if the user agrees. The result then contains a question
+    about the file, unless the user has already answered. A file with more than ``MAX_FILE_BYTES`` bytes is never imported,
+    and the result always contains a question about it. ``answers`` maps question ids to the user's answers.
     """
     reading = FolderChanges()
     listing = folder.listing()

@@ -93,8 +93,8 @@ class Planner:
     def _is_open(self, key: str) -> bool:
         """Return True if the question about a file stays open. ``key`` is the hash of the file name.
 
-        The question is dropped if this plan removes the file from the record. An empty key stands for the question about all
-        files, which stays open as long as any file is left in the record.
+        The question is dropped if this plan removes the file from the record of the last sync. An empty key stands for the
+        question about all files. That question stays open as long as any file is left in the record.
         """
         known = {**self._record.pages, **self._record.index}
         left = {**self._plan.record.pages, **self._plan.record.index}

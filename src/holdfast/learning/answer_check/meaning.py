@@ -23,7 +23,8 @@ _ENDED: Final = regex(r"\b(?:no longer|ya no)\s+", re.IGNORECASE)
 def is_reworded(item: str, said: Sequence[str], reader: SentenceReader | None) -> bool:
     """Return True if a statement of the model says the same as one of the user's sentences, in other words or another language.
 
-    An example is "dislikes coriander" after "I can't stand cilantro".
+    An example is "dislikes coriander" after "I can't stand cilantro". ``item`` is the statement, and ``said`` are the
+    sentences.
     """
     return any(found.repeats >= _MIN_PROBABILITY for found in _compared(item, said, reader))
 
@@ -31,7 +32,8 @@ def is_reworded(item: str, said: Sequence[str], reader: SentenceReader | None) -
 def is_stated_end(item: str, said: Sequence[str], reader: SentenceReader | None) -> bool:
     """Return True if a statement of the model says that something has ended, and one of the user's sentences ends it.
 
-    An example is "no longer flies for Lufthansa" after "I handed in my badge at Lufthansa".
+    An example is "no longer flies for Lufthansa" after "I handed in my badge at Lufthansa". ``item`` is the statement, and
+    ``said`` are the sentences.
     """
     before = _ENDED.sub("", item)
     news = [sentence for sentence in said if not wishes(sentence) and not _begins(sentence)]

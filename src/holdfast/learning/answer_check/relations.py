@@ -11,10 +11,10 @@ _HIS: Final = frozenset({"his", "her", "their"})
 
 
 def person_at(plain: list[str], at: int, voice: str, names: Collection[str] = ()) -> Person:
-    """Return the sort of person that the word at position ``at``, a word for a person, stands for.
+    """Return the sort of person that a word for a person stands for. The word is at position ``at`` of the sentence.
 
     "Son" in "my sister's son" stands for a nephew, and so does "hijo" in "el hijo de mi hermana". ``plain`` are the words of
-    the sentence, ``voice`` says who wrote it, and ``names`` are the words that name people other than the user.
+    the sentence, ``voice`` says who wrote the sentence, and ``names`` are the words that name people other than the user.
     """
     person = people()[plain[at].removesuffix("'s")]
     owner = _owner_of(plain, at, names)
@@ -45,7 +45,7 @@ def is_anyone(word: str) -> bool:
 
 
 def is_acquaintance(plain: list[str], at: int, names: Collection[str]) -> bool:
-    """Return True if the word at position ``at`` means a person in the user's life by a role, such as "landlord".
+    """Return True if the word at position ``at`` names a person by a role in the user's life, such as "landlord".
 
     The role needs an owner: "my landlord". ``plain`` are the words of the sentence, and ``names`` are the words that name
     people other than the user.

@@ -203,11 +203,13 @@ class ClaimComparer:
         return sure
 
     def _least(self, old: str, new: str, *, alone: bool, nearest: bool) -> float | None:
-        """Return the minimum probability with which a new claim ends an old one. Return None if they must not be compared.
+        """Return the minimum probability with which a new claim ends an old claim. Return None if they must not be compared.
 
-        ``alone`` is True if the new statement consists of one claim. ``nearest`` is True if the old claim belongs to
-        the memory that is most similar to the new statement. The minimum is higher if the claims have no word in
-        common, or if ``nearest`` is False, because the sentence reader is often wrong in these cases.
+        ``alone`` is True if the new statement consists of one claim. ``nearest`` is True if the old claim belongs to the
+        memory that is most similar to the new statement.
+
+        The sentence reader is often wrong if the claims have no word in common, or if ``nearest`` is False. The minimum is
+        then higher, or the claims are not compared.
         """
         common = common_words(old, new)
         if nearest:

@@ -1,8 +1,8 @@
 """Compare new facts with known facts: refresh a repeated fact, supersede a changed fact, and add the rest.
 
-Nothing is written here. The input is Puts (memories to store). A Put that repeats a memory becomes a refresh of that
-memory. A Put that supersedes memories lists them in ``replaces``. Any other Put, and any doubtful Put, is returned
-unchanged: a duplicate can be merged later, but a memory retired by mistake is lost to recall.
+Nothing is written here. The input is Puts (memories to store). A Put that repeats a memory becomes a refresh of that memory.
+A Put that supersedes memories lists them in ``replaces``. Any other Put is returned unchanged. In doubt, a Put is also
+returned unchanged: a duplicate can be merged later, but a memory retired by mistake is lost to recall.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -178,11 +178,10 @@ class _Batch:
     def _append(self, put: Put) -> None:
         """Add a Put (a memory to store) to the batch, and drop those earlier Puts of the batch that the new Put supersedes.
 
-        The parts of a dropped Put that are still true are added as a Put of their own.
+        If a part of a dropped Put is still true, it is added as a separate Put.
 
-        If an earlier Put of the same scope, kind and key says the same, the new Put is not added. Instead, its sources are
-        added to the earlier Put. This does not apply if the earlier Put has an id, or if the new Put replaces stored
-        memories.
+        If an earlier Put of the same scope, kind and key says the same, the new Put is not added, but its sources are added
+        to the earlier Put. This does not apply if the earlier Put has an id, or if the new Put replaces stored memories.
         """
         for at, earlier in enumerate(self.puts):
             if earlier.id is not None or (earlier.scope, earlier.kind) != (put.scope, put.kind):
@@ -288,7 +287,7 @@ class _Batch:
         return any(self._chance(old, new) >= _MIN_PLAUSIBLE for old in olds for new in news)
 
     def _is_own_move(self, why: tuple[str, bool], put: Put) -> bool:
-        """Return True if the rules are certain that a person moved to another place, and the sentence reader says that it is the user.
+        """Return True if the rules are certain that a person moved, and the sentence reader says that this person is the user.
 
         ``why`` is the result of the rules: the reason, and whether it is certain. The user's move counts even if
         :meth:`_is_plausible` returns False, which happens if the sentence reader does not know the name of the place.
@@ -337,9 +336,9 @@ class _Batch:
     def _corrected(self, put: Put, correction: Correction, found: Sequence[Neighbor]) -> Put:
         """Return a Put (a memory to store) whose text is a known statement with the correction applied.
 
-        The known statement is an earlier Put of the batch, or one of the known memories in ``found``. An earlier Put is
-        removed from the batch. The result replaces a known memory. If the correction matches no known statement, or must not
-        replace it, return the given Put unchanged.
+        The known statement is an earlier Put of the batch, or one of the known memories in ``found``. If it is an earlier
+        Put, that Put is removed from the batch. If it is a known memory, the returned Put replaces the memory. If the
+        correction matches no known statement, or must not replace it, return ``put`` unchanged.
         """
         for at, earlier in reversed(list(enumerate(self.puts))):
             if earlier.id is None and earlier.scope == put.scope and corrects(earlier.text, correction):
@@ -366,10 +365,9 @@ def _is_summary(put: Put) -> bool:
 
 
 def _is_similar(neighbor: Neighbor) -> bool:
-    """Return True if the vector of a known memory is similar to the vector of the Put that the memory is compared with.
+    """Return True if a known memory and the Put (a memory to store) that it is compared with have similar vectors.
 
-    A Put is a memory to store. Only if this function returns True, the sentence reader decides whether the Put repeats
-    the memory.
+    If they do not, the sentence reader is not asked whether the Put repeats the memory.
     """
     return neighbor.cosine is not None and neighbor.cosine >= _MIN_REPEAT_COSINE
 

@@ -130,7 +130,7 @@ def denies_another_time(old: str, new: str) -> bool:
 def amended(old: str, correction: Correction) -> str:
     """Return the old statement with the denied value replaced by the new value.
 
-    If the denied value is unknown or does not occur exactly once, append the correction to the statement instead.
+    If the denied value is unknown or does not occur exactly once, nothing is replaced, and the correction is appended.
     """
     if correction.old is not None:
         swapped, count = re.subn(rf"(?<!\w){re.escape(correction.old)}(?!\w)", lambda _: correction.new, old, flags=re.IGNORECASE)

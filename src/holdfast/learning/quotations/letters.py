@@ -39,8 +39,9 @@ _MAX_LINES = 200
 def letters(lines: list[str]) -> Iterator[tuple[int, int]]:
     """Yield the line ranges (start, end) of pasted letters, and of song lyrics with headings such as "[Chorus]".
 
-    A letter ends with its closing and the names below. Without a closing, it extends to the end of the message. A message
-    that begins with an informal greeting is the user's own text, not a pasted letter.
+    A letter ends with its closing and the names below. A letter without a closing counts only if the user wrote something
+    before it. It then extends to the end of the message. A message that begins with an informal greeting is the user's own
+    text, not a pasted letter.
     """
     parts = [at for at, line in enumerate(lines) if _SONG_PART.match(line)]
     if len(parts) > 1:

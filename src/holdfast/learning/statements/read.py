@@ -1,8 +1,8 @@
 """Find statements with the sentence reader, a small model that analyzes each of the user's sentences with the previous turn.
 
 The sentence reader decides which sentences are worth keeping. Rules only name the attribute of a statement and remove text
-that is not part of it. Statements are quotes. A reply is kept with the question that it answers, and a sentence that refers
-to the previous one ("she moved there") is kept with it.
+that is not part of it. Statements are quotes. A reply is kept together with the question that it answers. A sentence that
+refers to the sentence before, such as "she moved there", is kept together with that sentence.
 """
 
 import re
@@ -344,11 +344,11 @@ def _after_leads(folded: str, book: Rulebook) -> Iterator[int]:
 
 
 def _may_be_kept(reading: Reading, sentence: str, rule: StatementRule | None, context: Context) -> bool:
-    """Return False if a sentence is certainly not worth keeping, otherwise True.
+    """Return False if a sentence is certainly not worth keeping. Return True for any other sentence.
 
-    The result is False for a wish to forget, a wish to stay off the record, and an announcement such as "my address:". The
-    result is also False for a very low score of the sentence reader, unless a rule matches the sentence or the sentence
-    states a decision or discovery.
+    A wish to forget, a wish to stay off the record, and an announcement such as "my address:" are not worth keeping. A
+    sentence with a very low score of the sentence reader is not worth keeping either, unless a rule matches it, or it states
+    a decision or discovery.
     """
     folded = fold_clause(sentence)
     if sentence.endswith(":") or (reading.wishes["forget"] >= _MIN_REFUSAL and may_wish("forget", folded)):

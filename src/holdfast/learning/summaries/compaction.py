@@ -276,8 +276,8 @@ def _bad_text(target: Memory, text: str, working: _MemorySet) -> str | None:
 def _decide_by_rules(working: _MemorySet) -> Decision:
     """Decide by rules: merge the most similar near duplicates or, if there are none, remove the least valuable memory.
 
-    If the least valuable memory is the summary of a conversation, it is merged with the most similar summary, as long as
-    the merged text is not too long. Otherwise it is deleted.
+    If the least valuable memory is the summary of a conversation, it is merged with the most similar summary. If it is not a
+    summary, or if the merged text would be too long, it is deleted.
     """
     similarity = similarities([memory.text for memory in working.memories], working.rows)
     for older, newer in near_duplicates(working.memories, similarity):

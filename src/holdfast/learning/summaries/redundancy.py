@@ -80,9 +80,8 @@ def near_duplicates(memories: Sequence[Memory], similarity: NDArray[np.float64])
 def join(older: str, newer: str, *, max_characters: int) -> str | None:
     """Combine two texts into one text.
 
-    If the newer text contains everything that the older text says, return the newer text. In the opposite case, return the
-    older text. Otherwise return both texts, the older text first, or None if they are longer than ``max_characters``
-    together. The limit does not apply if only one of the two texts is returned.
+    If one text contains everything that the other text says, return only that text. The length limit does not apply to it. If
+    neither does, return both texts, the older text first. Return None if they are longer than ``max_characters`` together.
     """
     if _covers(newer, older):
         return newer

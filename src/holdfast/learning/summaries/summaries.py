@@ -284,10 +284,10 @@ def rate_by_rules(messages: Sequence[Message]) -> tuple[float, tuple[str, ...]]:
 def paragraph_by_rules(
     messages: Sequence[Message], *, max_characters: int, language: str | None = None, reader: SentenceReader | None = None
 ) -> tuple[str, tuple[str, ...]]:
-    """Write a paragraph without a chat model. Return it with the problems found (``flaws``).
+    """Write a paragraph without a chat model. Return the paragraph and the problems found (``flaws``).
 
-    The paragraph is empty if nothing is worth keeping. The sentence reader decides what is worth keeping. If it is None or
-    fails, rules decide.
+    The paragraph is empty if nothing is worth keeping. The sentence reader decides what is worth keeping. If ``reader`` is
+    None or fails, rules decide.
     """
     flaws: tuple[str, ...] = ()
     if reader is not None:

@@ -307,9 +307,9 @@ def assign(
 ) -> Outcome:
     """Return the new memories (``conclusions``) with a topic.
 
-    If ``topic`` is given, all memories get this topic. Otherwise, if there are at least ``min_conclusions`` different
-    memories, all get a new topic, or the topic in ``known`` that has the same name. If there are fewer, the memories
-    are returned without a topic.
+    If ``topic`` is given, all memories get this topic. If ``topic`` is None, at least ``min_conclusions`` different memories
+    are needed. All of them then get a new topic, or the topic in ``known`` that has the same name. If there are fewer, the
+    memories are returned without a topic.
     """
     if not assign_needed(conclusions, topic, min_conclusions=min_conclusions):
         return Outcome(changes=tuple(conclusions), prompt=RULE_VERSION)

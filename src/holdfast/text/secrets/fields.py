@@ -38,7 +38,7 @@ class Redactor:
         return None if value is None else self.text(field, value)
 
     def indexed(self, texts: tuple[str, ...] | None, *, label: str | None) -> tuple[str, ...] | None:
-        """Return the texts to index without secrets. If ``texts`` is None, return None.
+        """Return the texts for the search index, with their secrets replaced. If ``texts`` is None, return None.
 
         ``label`` is the text before each of the texts, as in :meth:`text`.
         """

@@ -1,8 +1,8 @@
 """Detect secrets by their labels: passwords, PINs, one-time codes, tokens and seed phrases.
 
-Labels are known in English, Spanish, French, German, Portuguese and Italian. A label alone is not enough: "my password
-is too short" contains no secret. The value after the label must look like a secret, be quoted, or be a single word at
-the end of the sentence that does not describe a password.
+Labels are known in English, Spanish, French, German, Portuguese and Italian. A label alone is not enough: "my password is too
+short" contains no secret. The value after the label must look like a secret or be quoted. A single word at the end of the
+sentence is also accepted, unless it describes a password.
 """
 
 import re

@@ -185,8 +185,8 @@ class _Rewriter:
 def _third(word: str, *, sure: bool) -> str | None:
     """Return the third-person form of a first-person verb. Return None if the word is not recognized as such a verb.
 
-    ``sure`` is True if the word is at a position where a verb is expected. Otherwise, only irregular verbs are converted, and
-    only forms that have no other meaning.
+    ``sure`` is True if the word is at a position where a verb is expected. If it is False, only irregular verbs are
+    converted, and only forms that have no other meaning.
     """
     if word in _IRREGULAR:
         return (

@@ -42,9 +42,9 @@ Chance: TypeAlias = Callable[[str, str], float]
 def rest_of(sentence: str, new: str, language: str | None, chance: Chance | None = None) -> list[str]:
     """Return those claims of a sentence that are still true after a new statement, with the outdated words cut out.
 
-    A changed claim is left out if it is unclear what is still true, or if the new statement itself says the part that is
-    still true. A claim is also left out if it refers to a thing in the changed claim before it. The list is empty if no claim
-    is left. ``chance`` estimates which claim has changed if the words do not show it.
+    A changed claim is left out if it is unclear which part is still true, or if the new statement repeats that part. A claim
+    is also left out if it refers to a thing in the changed claim before it. The list is empty if no claim is left. ``chance``
+    estimates which claim has changed if the words do not show it.
     """
     language = language if language in LANGUAGES else "en"
     claims = split_claims(sentence, language)
@@ -162,9 +162,9 @@ def _changed_segments(
 def _named(segments: Sequence[Segment], new: str, language: str) -> list[Segment]:
     """Return the phrases of a clause, other than its core, that a new statement mentions.
 
-    The core consists of subject, verb and object. Return an empty list if the new statement also mentions the object. Return
-    an empty list, too, if the core alone says nothing: after "I cancelled the gym", nothing of "I go to the gym with Tom" is
-    true.
+    The core consists of subject, verb and object. The list is empty if the new statement also mentions the object. The list
+    is also empty if the core alone says nothing. For example, "I go" is no statement: after "I cancelled the gym", nothing of
+    "I go to the gym with Tom" is kept.
     """
     core = segments[0].text[verb_end(segments[0].text, language) :]
     has_role = any(each.sort == "role" for each in segments)
