@@ -1,8 +1,8 @@
 """The registry of apps: installing apps, sharing memories between them, metrics and energy use.
 
-Installing is optional: an app can have memories without being installed. It is then listed, too. Uninstalling keeps the
-memories unless you purge them. Sharing neither moves nor copies memories: the other app sees them as long as the share
-exists.
+Installing is optional: an app can have memories without being installed. Such an app is listed, too. Uninstalling an app
+keeps its memories unless you purge them. Sharing neither moves nor copies memories: another app sees them as long as the
+share exists.
 """
 
 from collections.abc import Mapping, Sequence

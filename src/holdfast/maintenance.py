@@ -206,10 +206,10 @@ class Maintenance:
     ) -> "ExportResult":
         """Write data to a file or an open binary file: everything, one session, or all data of a user, app or agent.
 
-        The formats are ``jsonl``, which :meth:`import_from` reads back without loss, ``markdown`` and ``pam`` (Portable
-        AI Memory). Without ``format``, the extension of the file chooses it: ``.md``, ``.zip``, or another one for
-        ``jsonl``. The export contains everything that ``erase`` would remove with the same arguments. An existing file
-        is kept, unless ``replace`` is True.
+        The formats are ``jsonl``, which :meth:`import_from` reads back without loss, ``markdown`` and ``pam`` (Portable AI
+        Memory). Without ``format``, the extension of the file selects the format: ``.md`` for ``markdown``, ``.zip`` for
+        ``pam``, and any other for ``jsonl``. The export contains everything that ``erase`` would remove with the same
+        arguments. An existing file is kept, unless ``replace`` is True.
         """
         owner = {"user": user, "app": app, "agent": agent}
         from holdfast.exporters.save import export  # noqa: PLC0415  (most programs export nothing)

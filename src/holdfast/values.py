@@ -117,10 +117,10 @@ def check_expiry(expires_at: datetime | None, now: datetime) -> None:
 
 
 def cleaned(kind: Kind, put: Put, known: Memory | None = None) -> tuple[Put, tuple[Redaction, ...]]:
-    """Return a copy of a ``Put`` with cleaned values, and the secrets that were replaced in them.
+    """Return two values: a copy of a ``Put`` with its values checked and normalized, and the secrets that were replaced in it.
 
-    No secret is replaced in a plain kind, or if ``put.redact`` is False. ``known`` is the memory that the ``Put`` revises,
-    or None for a new memory. No secret is replaced in a field that has the same value in ``known``.
+    No secret is replaced in a plain kind, or if ``put.redact`` is False. ``known`` is the memory that the ``Put`` revises, or
+    None for a new memory. No secret is replaced in a field that has the same value in ``known``.
     """
     limit = MAX_TEXT if put.indexed is None else MAX_UNINDEXED_TEXT
     clean = replace(
@@ -152,9 +152,10 @@ class Prepared:
 def prepare(preset: Preset, limits: Limits, put: Put, known: Memory | None = None) -> Prepared:
     """Check and clean a ``Put`` before the transaction that writes it.
 
-    ``known`` is the memory that the ``Put`` revises, or None for a new memory. The size limit of the text applies only to a
-    new or changed text. So other fields of a memory that is too long can be changed. The limit does not apply to a plain
-    kind with its own texts to index. These texts and the tags are always checked. The metadata is checked except in plain kinds.
+    ``known`` is the memory that the ``Put`` revises, or None for a new memory. The size of the text is checked only if the
+    text is new or changed. So other fields of a memory that is too long can still be changed. The size is not checked in a
+    plain kind if the ``Put`` has its own texts to index. The texts to index and the tags are always checked. The metadata is
+    checked except in plain kinds.
     """
     kind = preset.kind(put.kind)
     if not (kind.plain and put.indexed is not None) and (known is None or put.text != known.text):

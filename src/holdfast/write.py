@@ -136,8 +136,9 @@ class Writer:
     def _protected(self, put: Put, memory: Memory, kind: Kind) -> list[Memory]:
         """Return the memories that a ``Put`` would supersede but must not.
 
-        ``memory`` is the new memory that the ``Put`` describes. If the ``Put`` is doubtful or ``memory`` has low trust, it
-        must not supersede memories, except those that were extracted automatically. Otherwise, the list is empty.
+        ``memory`` is the new memory that the ``Put`` describes. If the ``Put`` is doubtful, or if ``memory`` has low trust,
+        the ``Put`` may supersede only memories that were extracted automatically. Any other ``Put`` may supersede every
+        memory, so the result is empty.
         """
         if not put.doubtful and memory.trust >= self.preset.min_trust:
             return []
@@ -207,9 +208,9 @@ class Writer:
     def _supersede(self, memory: Memory, others: Sequence[Memory], batch: str, *, reasons: tuple[str, str]) -> Memory:
         """Retire the memories ``others`` as superseded by ``memory``, and return ``memory``.
 
-        If at least one of the others is valid from a later time than ``memory``, all others stay live. Then ``memory`` itself is
-        returned with the status superseded. ``reasons`` has two texts: the reason to record if the others are superseded, and
-        the reason to record if ``memory`` is superseded.
+        If one of the memories in ``others`` is valid from a later time than ``memory``, none of them is retired. Then
+        ``memory`` itself is returned with the status ``superseded``. ``reasons`` has two texts. The first is recorded if
+        ``others`` are superseded, and the second if ``memory`` is superseded.
         """
         newest = max(others, key=lambda other: other.valid_from, default=None)
         if newest is not None and newest.valid_from > memory.valid_from:

@@ -389,10 +389,10 @@ def _record(memory: holdfast.Memory) -> MemoryRecord:
 
 
 def _where(categories: Sequence[str] | None, metadata: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """Return a store filter for records with one of the categories and with all the metadata.
+    """Return a store filter for records that have one of the categories and all the metadata.
 
-    The filter lets all these records through, and possibly other records. :func:`_matches` removes the others. Return None if
-    the store can filter nothing: it compares only metadata values that are texts, numbers or booleans.
+    The store compares only metadata values that are texts, numbers or booleans. So the filter can let through records that do
+    not match. :func:`_matches` removes these records afterwards. Return None if the store has nothing to compare.
     """
     found: dict[str, Any] = {"categories": {"$in": list(categories)}} if categories else {}
     plain = {name: value for name, value in (metadata or {}).items() if isinstance(value, str | int | float | bool)}

@@ -208,9 +208,11 @@ class MemoryFiles:
     def _listing(self, path: str, folder: Parts) -> str:
         """Return a text that lists the files and folders below a folder, up to two levels deep, with their sizes.
 
-        Files and folders in these two levels whose name starts with a dot are left out. The size of a listed folder does not
-        include files that are left out, but the total size does. ``path`` is the path of the folder as text, and ``folder``
-        has its parts. Raise ``FileError`` if the folder does not exist.
+        ``path`` is the path of the folder as text, and ``folder`` has its parts. Raise ``FileError`` if the folder does not
+        exist.
+
+        Files and folders in these two levels whose names start with a dot are not listed. Their sizes are part of the total
+        size, but not of the size of a listed folder.
         """
         sizes: dict[Parts, int] = {}
         total = 0

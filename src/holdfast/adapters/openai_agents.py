@@ -22,9 +22,9 @@ except ImportError as error:
 
 
 class HoldfastSession:
-    """A ``Session`` of the Agents SDK. Items are returned unchanged.
+    """A ``Session`` of the Agents SDK that stores the SDK's items in a Holdfast memory.
 
-    Their texts can be recalled, and memories are learned from them.
+    Items are returned unchanged. The texts in them can be recalled, and memories are extracted from the texts.
     """
 
     def __init__(

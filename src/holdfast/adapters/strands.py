@@ -120,8 +120,8 @@ class HoldfastMemoryStore:
     async def add_messages(self, messages: Sequence[Mapping[str, Any]], context: "AddMessagesContext | None" = None) -> list[str]:
         """Store messages in the session of this run, and queue the extraction of memories. Return the ids of the messages.
 
-        A repeated batch is stored only once. Only text is stored. A message without text is skipped. A message without
-        text stands for a tool result, so that later replies are trusted as little as the result.
+        Only text is stored. A tool result is stored as a message without text, so that later replies are trusted as little as
+        the result. Other messages without text are skipped. A repeated batch is stored only once.
         """
         self._check_writable()
         numbers = context.sequence_numbers if context is not None else None

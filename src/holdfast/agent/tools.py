@@ -334,9 +334,9 @@ class MemoryTools:
         return self.with_redactions(kept, ToolResult(text=safe_json(shown), data=shown))
 
     def _dated(self, text: str) -> tuple[str, dict[str, str]]:
-        """Return a text with calendar dates added after words such as "tomorrow", and the dates of the events in it.
+        """Return two values: a text with calendar dates added after words such as "tomorrow", and the dates of its events.
 
-        Memories extracted from messages get dates in the same way.
+        Memories that are extracted from messages get dates in the same way.
         """
         if len(text) > MAX_TEXT:  # will be refused; reading it would take seconds
             return text, {}
@@ -401,11 +401,10 @@ def _label(memory: Memory) -> str | None:
 
 
 def _key_for(kind: Kind, content: str, metadata: Mapping[str, Any]) -> str | None:
-    """Return the key for a new memory: the ``context_key`` in its metadata.
+    """Return the key for a new memory: the ``context_key`` in its metadata, or None if the kind has no keys.
 
-    Return None if the kind has no keys. If the metadata has no ``context_key``, the result depends on the kind. If the
-    kind allows many values per key, return None. If it allows one value per key, return a key derived from the text, so
-    that the new memory does not supersede a memory with another text.
+    If the metadata has no ``context_key`` and the kind allows many values per key, return None. If the kind allows only one
+    value per key, return a key derived from the text. Then the new memory does not supersede a memory with another text.
     """
     named = metadata.get("context_key")
     if kind.keyed == "no":

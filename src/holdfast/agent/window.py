@@ -66,9 +66,9 @@ class _Run:
 def window_for(messages: Sequence[Message], *, limit: int) -> Window:
     """Return the window that ends with the last of ``messages``, which is the user's new message.
 
-    The first and the last turn are the user's, and the roles alternate. Consecutive messages of one role are merged,
-    with a blank line in between. Messages without content are left out. The window has at most ``limit`` turns, and at
-    least the new message. If its first message answers a question of the assistant, the first turn contains the question.
+    The first and the last turn are the user's, and the roles alternate. Consecutive messages of one role are merged, with a
+    blank line in between. Messages without content are left out. The window has at most ``limit`` turns, and at least the new
+    message. If the first message of the window answers a question of the assistant, the first turn contains the question.
     """
     *earlier, new = messages
     runs = _runs([*filter(_says_something, earlier), new])

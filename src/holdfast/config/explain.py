@@ -66,9 +66,10 @@ def explain_settings(settings: Settings, preset: Preset) -> Sequence[ExplainedSe
 
 
 def _sources() -> list[_Given]:
-    """Return the settings from the environment and those from the settings file.
+    """Return one entry for the environment and, if there is a settings file, one entry for this file.
 
-    If a setting is invalid, log a warning and return an empty list.
+    Each entry has the settings that are given there. If one of these settings is invalid, log a warning and return an empty
+    list.
     """
     names, path = variables(), _settings_file()
     defined = environment.defined_variables(names.values())

@@ -97,12 +97,12 @@ def from_folders(folders: Sequence[Path]) -> Mapping[str, Any]:
 
 
 def from_source(source: SettingsSource) -> Mapping[str, Any]:
-    """Return settings from a ``DesignSettings`` object, a mapping or a file.
+    """Return settings from a ``DesignSettings`` object, a mapping or a file. A mapping is treated like the content of a file.
 
-    The file can be a settings file of Holdfast, or the original YAML file of a design (an assistant such as Rumi). If at
-    least one name in the file is a Holdfast setting, the file is a settings file. Otherwise its values are settings of the
-    design, and they are returned under the name ``memory``. In both files, a table whose name is no Holdfast setting belongs to
-    another program and is ignored. A mapping is treated like the content of a file.
+    There are two types of files: the settings file of Holdfast, and the original YAML file of a design (an assistant such as
+    Rumi). A file is a settings file if at least one name in it is a Holdfast setting. The values in the file of a design are
+    returned under the name ``memory``. In both types, a table whose name is no Holdfast setting belongs to another program
+    and is ignored.
     """
     if isinstance(source, DesignSettings):
         return {"preset": source.preset, "memory": source}
@@ -156,11 +156,11 @@ def merge(file: Mapping[str, Any], variables: Mapping[str, Any], arguments: Mapp
 
 
 def _design(file: Mapping[str, Any], preset: str) -> DesignSettings | None:
-    """Return the settings of a design (an assistant such as Rumi) from a settings file. ``preset`` is the chosen preset.
+    """Return the settings of a design (an assistant such as Rumi) in a settings file, or None if the file has none.
 
-    Return None if the file has no settings of a design. Settings that are a ``DesignSettings`` object must be for
-    ``preset``, otherwise raise ``SettingsError``. For settings in a table, return None if the file names another preset
-    than ``preset``. Raise ``SettingsError`` if ``preset`` has no design settings, or if the table is invalid.
+    ``preset`` is the chosen preset. The settings of the design are a ``DesignSettings`` object or a table. Raise
+    ``SettingsError`` if the object is for another preset than ``preset``. A table is ignored if the file itself names another
+    preset. Otherwise, raise ``SettingsError`` if ``preset`` has no design settings, or if the table is invalid.
     """
     table = file.get("memory")
     if table is None:

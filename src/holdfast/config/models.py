@@ -93,7 +93,7 @@ def _packaged_embedder(spec: registry.PackagedSpec) -> EmbedderSource:
 
 @functools.cache
 def _shared_multilingual(name: str) -> Embedder:
-    """Load the multilingual embedder, once per process because it uses more memory than the others."""
+    """Load the multilingual embedder, once per process, because it uses more memory than other embedders."""
     from holdfast.models.local.multilingual import MultilingualEmbedder  # noqa: PLC0415  (optional dependency)
 
     embedder = MultilingualEmbedder(registry.PACKAGED[name])

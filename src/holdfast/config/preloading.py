@@ -19,9 +19,9 @@ log = logging.getLogger("holdfast")
 def preload(memory: Engine) -> None:
     """Load the weights of the embedders, the reranker and the sentence reader, and the client of an external index.
 
-    An embedder on a server has no local weights. It is called once in a thread instead, to open the connection and to detect
-    problems. A failure does not raise an error: recall works without the model, and ``/health`` reports the failure. If the
-    sentence reader fails, rules extract memories, and each job records that.
+    An embedder on a server has no local weights. Such an embedder is called once in a thread, to open the connection and to
+    detect problems. A failure does not raise an error: recall works without the model, and ``/health`` reports the failure.
+    If the sentence reader fails, rules extract memories, and each job records that.
     """
     parts = services(memory)
     with suppress(StoreClosed):  # the process is already exiting

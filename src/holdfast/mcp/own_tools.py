@@ -296,10 +296,10 @@ def _listed(memory: Memory) -> dict[str, Any]:
 
 
 def _obeyed(message: Message) -> dict[str, Any]:
-    """Describe what was done to obey the wish about memory in a message. The message must contain an obeyed wish.
+    """Return a dict that describes how the wish in a message was obeyed. The message must contain an obeyed wish.
 
-    The keys are ``message_id``, ``wish``, ``memories`` and ``messages`` (those that the wish affected), and ``change_id`` if
-    the wish can be undone.
+    The keys are ``message_id``, ``wish``, ``memories`` and ``messages``. The last two list the memories and messages that the
+    wish affected. If the wish can be undone, the dict also has the key ``change_id``.
     """
     done = message.consent
     assert done is not None

@@ -101,9 +101,9 @@ class Transaction(Reads, Protocol):
     ) -> Job | None:
         """Lease a job to ``worker`` and return the job. Return None if no job can be leased.
 
-        The job is the most urgent job that is due at ``now``, or whose earlier lease has expired. Only jobs of the given
-        ``kinds`` are considered (None means all kinds). The new lease lasts until the time ``until``. For each kind in
-        ``exclusive``, only one job per scope is leased at a time.
+        The job is the most urgent job that is due at ``now``, or whose earlier lease has expired. The new lease lasts until
+        the time ``until``. With ``kinds``, only jobs of these kinds are leased. ``exclusive`` also names kinds: while a job
+        of one of these kinds is leased, all other jobs of these kinds in the same scope are skipped.
         """
         ...
 

@@ -91,7 +91,11 @@ def find_candidates(store: Store, vector: QueryVector, question: RecallQuery) ->
 
 
 def _keep_questions(question: RecallQuery, found: dict[int, Found], places: dict[int, MessagePlace]) -> None:
-    """Drop all candidates except messages that ask something: those of the assistant if the query names it, else the user's."""
+    """Keep only the candidates that are messages and ask something. Drop all other candidates.
+
+    If the query is about questions of the assistant, only messages of the assistant are kept. If not, only messages of the
+    user are kept. Messages that name their speaker are kept in both cases.
+    """
     role, run = "assistant" if is_about_assistant_asking(question.text) else "user", current_run()
     kept = {seq for seq, place in places.items() if (place.speaker or place.role == role) and asks(place)}
     for item in found.keys() - kept:
@@ -117,8 +121,9 @@ def _search(store: Store, vector: QueryVector, question: RecallQuery, depth: int
     Memories and messages are searched separately, so that messages do not displace memories. ``depth`` is the number of items
     to request from each arm. For messages, at least ``_MIN_MESSAGES`` items are requested.
 
-    If the query names a short period, messages of this period are added. Pinned memories are added, too, and the newest
-    memories if the query is empty. A query for an earlier time, or for messages only, gets neither.
+    If the query names a short period, messages of this period are added. Pinned memories are added, too. If the query is
+    empty, the newest memories are also added. A query for an earlier time, or for messages only, gets no pinned and no newest
+    memories.
     """
     found: dict[int, Found] = {}
     short = [period for period in question.periods if period.alone or period.end - period.start < SHORT_PERIOD]

@@ -97,11 +97,11 @@ class _DuplicateChecker:
         return None
 
     def _has_same_text(self, position: int, folded: str) -> bool:
-        """Return True if a hit repeats the text of a kept hit.
+        """Return True if a hit repeats the text of a kept hit and should not be kept.
 
-        ``position`` is the position of the hit among all added hits, and ``folded`` is its normalized text. There is one
-        exception: if the two hits are messages of different sessions and the text is long, both hits are kept. The result is
-        then False. A third hit with the same text is not kept.
+        ``position`` is the position of the hit among all added hits, and ``folded`` is its normalized text. If the text is
+        long and the two hits are messages of different sessions, both are kept, so the result is False. A third hit with the
+        same text is not kept.
         """
         earlier = self._kept_texts.get(folded, ())
         may_repeat = len(folded) >= _MIN_REPEATABLE_CHARACTERS and len(earlier) == 1 and self._are_apart(position, earlier[0])

@@ -17,9 +17,12 @@ def read_rows(
 ) -> list[tuple[Memory | Message, Memory | None]]:
     """Read the rows of the items that the recall may use. ``found`` contains item numbers.
 
-    Return one pair per row. The first value is the memory or message. The second value is usually None. If a memory derived
-    from the message was superseded, the second value is the memory that replaced it. The memories derived from the messages
-    are returned too if they are among the ``unread`` items, so that the choice between them does not depend on the limit.
+    Return one pair per row. The first value is the memory or message. The second value is usually None. Only if a memory
+    derived from the message was superseded, the second value is the memory that replaced the superseded one.
+
+    ``unread`` contains the numbers of candidates that have not been read yet. A memory among them is read now if it was
+    derived from one of the messages. So the choice between a message and its memories does not depend on the limit of the
+    query.
     """
     wanted = MemoryFilter(items=found, unexpired_at=question.now)
     if question.as_of is not None:
@@ -38,9 +41,9 @@ def _messages(
 ) -> Iterator[tuple[Memory | Message, Memory | None]]:
     """Read the messages that the recall may use. Yield each message with a memory or None, as in :func:`read_rows`.
 
-    Messages of the current session and sources of forgotten memories are left out. Messages with an action (a marker such as
-    ``IGNORE``) and messages without text that the query searches (see :func:`_admitted`) are left out, too. Also yield the
-    ``unread`` memories that were derived from the messages.
+    Messages of the current session, sources of forgotten memories, and messages with an action (a marker such as ``IGNORE``)
+    are left out. The query searches either trusted or untrusted text. Messages without text of this type are left out, too
+    (see :func:`_admitted`). The memories in ``unread`` that were derived from the messages are also yielded.
     """
     messages = [
         message
@@ -87,8 +90,8 @@ def message_obstacle(message: Message, question: RecallQuery) -> Outcome | None:
 def own_part(message: Message, question: RecallQuery) -> str:
     """Return the text of a message without untrusted quotations.
 
-    Only a trusted message with the user's words is shortened. The text of any other message is returned unchanged. So is the
-    text of every message if the query's ``min_trust`` is so low that quotations count as trusted.
+    Quotations are removed only from a trusted message with the user's words. They are kept if the query's ``min_trust`` is so
+    low that quotations count as trusted. The text of any other message is returned unchanged.
     """
     gated = message.origin == "user" and message.trust >= question.min_trust > QUOTED_TRUST
     return own_words(message.text) if gated else message.text

@@ -170,7 +170,7 @@ def _background(
     """Return the background of all candidates: the baseline with which hits are compared.
 
     Gains from named periods of time are not included. ``personal`` is the logit of the probability that the query is about
-    the person's life. For an empty query, the background is that of no candidates.
+    the person's life. For an empty query, no candidates are counted.
     """
     if question.is_empty:  # the newest items are listed; none has to stand out
         return Background.of(())
@@ -249,7 +249,10 @@ def _read_batch(
 
 
 def _note_weight(derived: dict[str, float], memory: Memory, weight: float) -> None:
-    """Record the weight of a memory by its id and the ids of its sources. The highest weight of an id counts."""
+    """Record the weight of a memory in ``derived``, under its own id and under the ids of its sources.
+
+    If an id already has a higher weight, that weight stays.
+    """
     derived.update((name, max(weight, derived.get(name, weight))) for name in (memory.id, *memory.sources))
 
 
@@ -394,10 +397,10 @@ def _item(owner: Memory | Message) -> int:
 
 
 def _with_excerpt(store: Store, question: RecallQuery, hit: Hit, found: dict[int, Found]) -> Hit:
-    """Return the hit, with an excerpt if its text is a long message. The excerpt is the matching chunk.
+    """Return the hit. If the hit is a long message, add an excerpt: the chunk that matches the query.
 
     If a user's message contains a quotation, the excerpt is the message without the quotation, even if the message is short.
-    A query for untrusted text keeps the quotation.
+    A query for untrusted text keeps the quotation, and marks the hit as quoted.
     """
     message: Message | None = hit.message
     own = None if message is None else own_part(message, question)

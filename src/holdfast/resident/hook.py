@@ -23,9 +23,9 @@ _MAX_INPUT_BYTES: Final = 32 * 1024 * 1024
 
 
 def main(words: list[str]) -> bool:
-    """Run a hook and return True. Do nothing and return False unless the arguments are one known event and known options.
+    """Run a hook and return True. Run nothing and return False if the arguments are invalid or name no known event.
 
-    The caller then passes the arguments to the complete command line, which explains errors.
+    If the result is False, the caller passes the arguments to the complete command line, which explains errors.
     """
     arguments = parse(words)
     if arguments is None or len(arguments.positional) != 1 or arguments.positional[0] not in EVENTS:
@@ -51,11 +51,13 @@ def run(arguments: Arguments) -> None:
 
 
 def exchange(arguments: Arguments, payload: dict[str, Any]) -> dict[str, Any] | None:
-    """Send an event to the resident process and return the answer. Return None if no answer comes in time.
+    """Send an event to the resident process and return the answer. Return None if there is no answer in time.
 
-    ``payload`` is the data that the coding agent sent to the hook. If the process is not running, start it. Only the events
-    ``session-start`` and ``prompt`` then wait for its answer. For other events, or if it cannot be reached in time, return
-    None, and the new process handles the event later. The same happens if the process ends before it answers.
+    ``payload`` is the data that the coding agent sent to the hook. If no resident process is running, start one. For the
+    events ``session-start`` and ``prompt``, wait until the new process listens, then send the event to it. For other events,
+    do not wait.
+
+    If there is no answer, the event is not lost: the running process or a new process handles it later.
     """
     event = arguments.positional[0]
     request = {

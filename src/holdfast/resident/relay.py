@@ -1,9 +1,9 @@
 """The ``holdfast mcp`` command: relay standard input and output to the MCP server in the resident process.
 
-While the resident process starts, the handshake is answered here, because clients wait only a few seconds for it. If
-the process cannot be used, the server runs in this process. If the resident process ends meanwhile, a new one is
-started and the handshake is repeated. Unanswered requests get an error, because it is unknown whether they were carried
-out.
+While the resident process starts, the handshake is answered here, because clients wait only a few seconds for it. If the
+resident process cannot be used, the MCP server runs in this process. If the resident process ends before the client does, a
+new resident process is started and the handshake is repeated. Requests that were not answered get an error, because it is
+unknown whether they were carried out.
 """
 
 import json

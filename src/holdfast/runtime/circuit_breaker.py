@@ -1,6 +1,6 @@
 """A circuit breaker. After a failure, no calls are made for a while.
 
-The pause grows with each failure and ends with a success.
+The pause gets longer with each further failure. After a success, there is no pause.
 """
 
 import threading

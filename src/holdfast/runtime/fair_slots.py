@@ -1,10 +1,11 @@
-"""A semaphore that serves waiting threads in order of arrival, short tasks before long ones.
+"""A semaphore that serves waiting threads in order of arrival, but short tasks before long ones.
 
 ``threading.Semaphore`` is not fair. A thread that releases a slot and at once takes one again is faster than the waiting
-threads. With it, a tenant that embedded 32 texts in a row delayed the recalls of other tenants until the last text. Short
-tasks go first, because queries waited for seconds behind long texts of another tenant. But at most ``_MAX_OVERTAKING`` tasks
-in a row overtake a task that arrived earlier. If there are at least two slots, long tasks of low priority leave one slot
-free, so that a query need not wait for the end of a long text.
+threads. So a tenant that embedded 32 texts in a row delayed the recalls of other tenants until the last text.
+
+Short tasks go first, because queries waited for seconds behind long texts of another tenant. At most ``_MAX_OVERTAKING``
+tasks in a row overtake a task that arrived earlier. If there are at least two slots, long tasks of low priority leave one
+slot free, so that a query need not wait for the end of a long text.
 """
 
 import itertools
@@ -24,10 +25,10 @@ _MAX_OVERTAKING = 8
 
 
 class FairSlots:
-    """At most ``size`` threads have a slot at a time. The others wait in line.
+    """A semaphore with ``size`` slots. Threads that get no slot wait in line.
 
-    Tasks of the kind "low" can take all slots but one, so that a slot is soon free for the others. A single slot can be taken
-    by every kind.
+    If there are at least two slots, tasks of the kind "low" leave one slot free for tasks of other kinds. If there is only
+    one slot, tasks of every kind can take it.
     """
 
     def __init__(self, size: int) -> None:

@@ -73,8 +73,8 @@ urgent: Final = Urgent()
 class Pace:
     """The priority of a task and of the threads that work for it.
 
-    It is usual until :meth:`lower` is called, which any thread may do. ``since`` is the time of the last call of
-    :func:`give_way`. Before the first call, it is the time when the priority became low.
+    The priority is usual until a thread calls :meth:`lower`. ``since`` is the time of the last call of :func:`give_way`.
+    Before the first such call, ``since`` is the time when the priority became low.
     """
 
     __slots__ = ("is_low", "since")

@@ -51,7 +51,10 @@ def regex(source: str, flags: int = 0) -> re.Pattern[str]:
 
 
 def compile_all() -> None:
-    """Compile all patterns of the loaded modules that were not used yet. With low priority, pause between patterns for requests."""
+    """Compile all patterns of the loaded modules that were not used yet.
+
+    In a thread with low priority, pause between two patterns while short requests run.
+    """
     for pattern in with_pauses(list(_made)):
         if "match" not in vars(pattern):
             pattern.compile()

@@ -1,7 +1,8 @@
 """Slashes in ids and names that are part of a path, such as ``/apps/github.com%2Facme%2Fshop/memories``.
 
-ASGI servers decode a path before it is matched with the routes. An encoded slash would then separate two parts of the
-path. So encoded slashes are replaced by a mark before the path is matched, and marks by slashes in the matched parts.
+ASGI servers decode a path before it is matched with the routes. An encoded slash would then separate two parts of the path.
+So each encoded slash is replaced by a mark before the path is matched. After that, each mark in a matched part becomes a
+slash again.
 """
 
 import re

@@ -111,9 +111,10 @@ def _session_id(ctx: RunContext[Any]) -> str:
 
 
 def _new_messages(message: Any) -> list[holdfast.NewMessage]:
-    """Return the prompts of a request, or the text of a response. Tool calls, tool results and thoughts are left out.
+    """Return the messages to store for ``message``, a request to the model or a response of the model.
 
-    A message without text stands for a tool result, so that later replies are trusted as little as the result.
+    For a request, these are its prompts, and for a response its text. Tool calls and thoughts are left out. A tool result
+    becomes a message without text, so that later replies are trusted as little as the result.
     """
     if isinstance(message, ModelRequest):
         return [new for part in message.parts for new in _requested(part)]

@@ -108,10 +108,10 @@ def importing(
 
 
 def _with_owner(flags: Flags, found: "Format") -> Flags:
-    """Return the flags with the default user, if neither a user nor ``--shared`` is given.
+    """Return the flags, with the default user added if neither a user nor ``--shared`` is given.
 
-    No user is added either if the imported file is the store of a design, and the store to import into has the preset of the
-    same design. Memories of that design belong to no user. ``found`` is the format of the imported file.
+    ``found`` is the format of the imported file. No user is added if the file is the store of a design and the target store
+    has the preset of the same design, because memories of that design belong to no user.
     """
     from holdfast.config.loading import load_settings  # noqa: PLC0415  (heavy: not needed for --help)
 

@@ -56,8 +56,8 @@ def _line(job: Job) -> str:
 def jobs(flags: Flags, **options: Any) -> None:
     """List background jobs, or queue one again.
 
-    A job that failed five times is `dead`. It stays in the list, with its error, until you queue it again with `rerun`.
-    A `done` job with an error message used rules because a model failed. You can also queue such a job again.
+    A job that failed five times is `dead`. It stays in the list, with its error, until you queue it again with `rerun`. If a
+    `done` job has an error message, a model failed and rules did the work of the job. You can also queue such a job again.
     """
     if click.get_current_context().invoked_subcommand is None:
         _print_jobs(flags, **options)

@@ -139,8 +139,8 @@ def _erase_again(settings: "Settings", copy: Path, target: Path) -> int | None:
 def _release_jobs(settings: "Settings", copy: Path, target: Path) -> None:
     """In the copy of a backup, set the jobs that were running when the backup was made back to queued.
 
-    The workers that ran these jobs do not work on the restored store. ``target`` is the current store. The file next to
-    it names further tenants whose jobs are set back.
+    The workers that ran these jobs do not work on the restored store. Jobs are set back for the configured tenant, and for
+    the tenants in the file next to ``target``, the current store.
     """
     from holdfast.config.stores import make_store  # noqa: PLC0415  (heavy: not needed for --help)
 

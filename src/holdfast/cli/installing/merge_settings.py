@@ -42,8 +42,8 @@ def edit_json(before: bytes, change: Callable[[dict[str, Any]], dict[str, Any]])
     """Return the content of a JSON file after the function ``change`` was applied to its settings.
 
     ``before`` is the old content. The result keeps the indentation, the type of line breaks and the byte order mark. If
-    nothing changes, the old content is returned. A file without text has no settings. Raise ``Unmergeable`` if any other
-    content is not a JSON object in UTF-8, or has a name twice in one object.
+    nothing changes, the old content is returned. A blank file counts as a file without settings. Raise ``Unmergeable`` if the
+    content is not a JSON object in UTF-8, or if an object in it has the same name twice.
     """
     return _edit_text(before, lambda text: _changed_json(text, change))
 

@@ -62,7 +62,7 @@ class Target:
 
 @dataclass(slots=True)
 class Plan:
-    """The files to change, with their content before and after. None instead of a content means that the file does not exist."""
+    """The files to change, with their content before and after the change. The content is None if the file does not exist."""
 
     before: dict[Path, bytes | None] = field(default_factory=dict)
     after: dict[Path, bytes | None] = field(default_factory=dict)

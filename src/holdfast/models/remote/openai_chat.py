@@ -95,7 +95,7 @@ class OpenAIFormat:
         return next((field for field in _LIMITS if field in request and field in message), None)
 
     def tokens(self, response: Mapping[str, Any]) -> tuple[int, int] | None:
-        """Return the number of input tokens and the number of output tokens, or None if the server did not report them."""
+        """Return a pair: the number of input tokens, and the number of output tokens. Return None if the server reported none."""
         usage = as_mapping(response.get("usage"))
         if not usage:
             return None

@@ -180,8 +180,8 @@ def _most_important(
     """Return the ids of the most important hits that fit into the budget, or None if no choice is needed.
 
     A choice is needed only in a section that lists all memories, if they do not all fit. Every other section shows its first
-    hits until the budget is used up. If there are too many memories to list, a search selects the hits. Then the section shows
-    the first ones, too.
+    hits until the budget is used up. If there are too many memories to list, a search selects the hits of the section. Then
+    no choice is needed either.
     """
     if section.source != "all" or any(hit.why for hit in hits):
         return None

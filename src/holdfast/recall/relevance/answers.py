@@ -17,7 +17,7 @@ were 0.50, 0.53, 0.40 and 0.32, on stores with 1, 2, 5 and 10 items.
 
 
 def probable_answers(hits: Sequence[Hit]) -> set[str]:
-    """Return the ids of the hits that probably answer the question. ``hits`` are the ``MANY_HITS`` best hits, or all hits.
+    """Return the ids of the hits that probably answer the question. ``hits`` are the hits of one search, best first.
 
     If there are at least ``MANY_HITS`` hits and one of them is a probable answer, all of them count as answers.
     """

@@ -69,11 +69,12 @@ def without_questions(
 
 
 def _asking_share(place: MessagePlace, wanted: Sequence[frozenset[str]]) -> float:
-    """Return a factor from 0 to 1: how much a message loses strength because the message asks something.
+    """Return how much strength a message loses because it asks something, as a factor from 0 to 1.
 
-    The factor is 1 for small talk and for short questions, and 0 for long messages. For other messages that ask, it depends
-    on how many terms of the query occur in the message. For messages that do not mainly ask, it also depends on how many of
-    these terms occur only in clauses that ask. ``wanted`` has one set per term of the query: the spellings of the term.
+    The factor is 1 for small talk and for short questions, and 0 for long messages. For other messages that ask, the factor
+    grows with the number of query terms in the message. If a message does not mainly ask, the factor is multiplied by the
+    share of these terms that occur only in clauses that ask. ``wanted`` has one set per term of the query: the spellings of
+    the term.
     """
     act = place.act or classify_act(place.text or "")
     if act == "small_talk":

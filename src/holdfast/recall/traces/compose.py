@@ -115,9 +115,9 @@ def _from_hit(hit: Hit, outcome: Outcome, *, rank: int | None) -> TracedCandidat
 def _without_rows(reads: Reads, log: SearchLog, known: set[int], *, rank: int, limit: int | None) -> Iterator[TracedCandidate]:
     """Yield the found items that did not become hits, strongest first, and at most ``limit``.
 
-    An item did not become a hit because there were enough better items, or because the recall is not allowed to use the item.
-    ``known`` contains the numbers of the items that became hits. ``rank`` is the rank of the last hit. The next ranks go to
-    the items that only had to give way to better items.
+    There are two types of these items. Some would have become hits if the limit of the search had been higher. They get the
+    ranks after ``rank``, the rank of the last hit. Other items were left out for another reason and get no rank. For example,
+    the recall is not allowed to use them. ``known`` contains the numbers of the items that became hits.
     """
     items: dict[int, tuple[SearchRun, FoundItem]] = {}
     for run in log.runs:

@@ -51,9 +51,9 @@ def _listed(trace: Trace, id: str) -> TracedCandidate | None:
 
 
 def _obstacle(memory: Memory, reader: Scope, log: SearchLog, now: datetime) -> Outcome | None:
-    """Return a reason why a search in ``log`` could not find a memory, or None if there is no such reason.
+    """Return a reason why the searches in ``log`` could not find a memory, or None if there is no such reason.
 
-    If several searches ran, one reason of any of them is enough.
+    If several searches ran, a reason that applies to one of them is returned.
     """
     if not reader.sees(memory.scope) and not any(run.question.reader.sees(memory.scope) for run in log.runs):
         return "scope"

@@ -148,7 +148,7 @@ def _fields(found: object, model: type[BaseModel]) -> Mapping[str, Any]:
 
 @cache
 def _reading(noun: type, model: type[BaseModel]) -> tuple[Sequence[str], Callable[[object], tuple[Any, ...]]]:
-    """Return the names of the fields that the class ``noun`` and the model have in common, and a function.
+    """Return two values: the names of the fields that the class ``noun`` and the model have in common, and a function.
 
     The function takes an object of the class and returns the values of these fields.
     """

@@ -303,7 +303,7 @@ class Context(ScopedBody):
 
 
 class Explain(ScopedBody):
-    """A question. The response explains whether a memory is in the context block for it, and why.
+    """A question. The response explains whether a memory is in the context block for this question, and why.
 
     The default scope is the scope of the memory.
     """
@@ -315,10 +315,10 @@ class Explain(ScopedBody):
 
 
 def one_target(*more: str) -> dict[str, Any]:
-    """Return a JSON Schema for the target of a request: either one named item, or a scope.
+    """Return a JSON Schema for the target of a request: either one id, or a scope.
 
-    An item is named by exactly one of the fields ``id``, ``session``, ``source`` and those in ``more``. A scope is given by
-    at least one of ``user``, ``app`` and ``agent``.
+    The id is given in exactly one of the fields ``id``, ``session``, ``source`` and those in ``more``. A scope is given in at
+    least one of the fields ``user``, ``app`` and ``agent``.
     """
     single, scope = ("id", "session", "source", *more), ("user", "app", "agent")
     alone = [{"allOf": [is_given(name), is_absent(*(other for other in single if other != name), *scope)]} for name in single]
@@ -339,7 +339,7 @@ class Erase(ScopedBody):
 
 
 class ErasePreview(Erase):
-    """The data that would be erased: the same as for an erasure, or only the memories of an app."""
+    """The target of the erasure to preview. It can also be the memories of an app, without the app's sessions."""
 
     model_config = ConfigDict(json_schema_extra=one_target("memories_of"))
 

@@ -5,11 +5,13 @@ requests and one for chats. A lane runs a limited number of requests at a time, 
 requests wait in one queue per tenant. When a request ends, the next tenant in line is served. A tenant that sends a thousand
 requests therefore delays its neighbors no more than a tenant that sends two.
 
-If this process computes recalls itself, the time that requests take counts, too, in the lane for quick requests: the next
-tenant is the one that used the least time lately. A tenant that used much more than its share runs one request at a time, and
-with low priority. So a tenant with slow recalls, such as recalls of very long messages, does not slow down the others. The
-time of a running request counts as well. A quick request that takes long goes on, but another request takes its place in the
-lane. The number of requests that have given up their place is limited, too.
+If this process computes recalls itself, the lane for quick requests also counts the time of requests, even of running ones.
+The next tenant is then the one that used the least time lately. A tenant that used much more than its share runs one request
+at a time, and with low priority. So a tenant with slow recalls, such as recalls of very long messages, does not slow down
+other tenants.
+
+A quick request that takes long is set aside: it goes on, but another request takes its place in the lane. The number of
+requests that are set aside is limited, too.
 """
 
 import asyncio
@@ -91,10 +93,10 @@ class Lane:
             raise
 
     def set_aside(self) -> bool:
-        """Let another request start in the place of a slow one, which goes on.
+        """Set a slow request aside: the request goes on, but another request can start in its place.
 
-        The slow request still counts for the limit of its tenant. Return False if as many requests as the lane runs at a time
-        are aside already.
+        The slow request still counts for the limit of its tenant. Return False, and set nothing aside, if ``capacity``
+        requests are aside already.
         """
         if self._aside >= self._capacity:
             return False
@@ -109,7 +111,7 @@ class Lane:
             self._used.add(tenant, seconds)
 
     def leave(self, tenant: str, seconds: float = 0.0, *, aside: bool = False) -> None:
-        """End a request, and start the next one. ``seconds`` is the time of the request that was not counted yet.
+        """End a request, and start the next one. ``seconds`` is the part of the request's time that is not counted yet.
 
         ``aside`` is True if the request was set aside.
         """

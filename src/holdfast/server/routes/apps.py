@@ -387,7 +387,8 @@ def _memory(caller: Caller, memory: Memory) -> AppMemory:
 def _conversation(caller: Caller, memory: Memory) -> str | None:
     """Return the id of the session that a memory was extracted from.
 
-    The id of an imported memory is in its metadata. Return None if the session is unknown, or if the source message was erased.
+    If the memory has no source message, for example after an import, the id is taken from its metadata. Return None if the
+    metadata has no such id, or if the source message was erased.
     """
     message_ids = [source for source in memory.sources if source.startswith("msg_")][:1]
     if not message_ids:

@@ -319,11 +319,11 @@ def preview_erasure(body: requests.ErasePreview, caller: Calling) -> responses.E
 
 
 def _targets(body: requests.Erase, other: str | None = None) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the target of an erasure as two dicts, of which at most one has entries.
+    """Return two dicts that name the target of an erasure. At most one of them has entries.
 
-    The first dict is for an id. Its key is the name of the field: ``id``, ``session`` or ``source``. The second is for a scope. Its
-    keys are ``user``, ``app`` and ``agent``. Raise ``InvalidInput`` unless the request has exactly one target. ``other`` is a
-    target of another type, or None; with it, both dicts are empty.
+    If the target is an id, the first dict has one entry. Its key is the name of the field: ``id``, ``session`` or ``source``.
+    If the target is a scope, the second dict has the entries ``user``, ``app`` and ``agent`` that are given. If the target is
+    ``other``, a target of another type, both dicts are empty. Raise ``InvalidInput`` unless there is exactly one target.
     """
     one = {name: id for name in ("id", "session", "source") if (id := getattr(body, name)) is not None}
     named = {name: part for name in ("user", "app", "agent") if (part := getattr(body, name)) is not None}

@@ -175,9 +175,9 @@ def _may_see(caller: Caller, user: str) -> str:
 
 
 def _portrait(found: Services, user: str) -> tuple[Memory | None, list[Memory]]:
-    """Return the base document about a user (or None), and the user's most durable facts, such as identity and health.
+    """Return two values: the base document about a user (or None), and the user's most durable facts.
 
-    Memories below the minimum trust are left out.
+    Durable facts are, for example, facts about identity and health. Memories below the minimum trust are left out.
     """
     preset, own = found.preset, {"owner": {"user": user}, "min_trust": found.preset.min_trust}
     kinds = {preset.default_kind} | ({preset.base.kind} if preset.base else set())

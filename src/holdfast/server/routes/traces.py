@@ -35,8 +35,8 @@ def list_traces(caller: Calling, whose: Whose, paged: Paged, session: _SessionId
 def get_trace(id: Annotated[str, Path(description="The id of the trace.", max_length=200)], caller: Calling) -> traces.Trace:
     """Retrieve a trace.
 
-    Returns the question, the candidates with their ranking, the items in the context block, and the reasons why the
-    others were left out.
+    Returns the question, the candidates with their ranking, the items in the context block, and the reasons why other
+    candidates were left out.
     """
     caller.may("read")
     absent = translatable("absent.trace", "There is no trace {id}.", id=id)

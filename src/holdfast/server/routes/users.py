@@ -75,9 +75,10 @@ def me(caller: Calling, request: Request) -> Me:
 
 
 def _default_user(caller: Caller, request: Request) -> str | None:
-    """Return the user that the key is bound to.
+    """Return the user that the caller's key is bound to.
 
-    For local callers and the operator's admin keys, return this machine's default user.
+    If the key is bound to no user, the result depends on the caller. Local callers and the operator's admin keys get this
+    machine's default user. All other callers get None.
     """
     who = caller.principal
     if who.user is not None:

@@ -199,8 +199,8 @@ class TableCopy:
     def _all_rows(self) -> Iterator[None]:
         """Context manager: make the rows of all tenants visible to this connection.
 
-        If row level security applies to the database user, a setting opens the policies of the tables for all rows. Otherwise
-        ``row_security`` is set to off, so that PostgreSQL raises an error if it would hide rows after all.
+        If row level security applies to the database user, a setting makes the policies of the tables admit all rows. If it
+        does not apply, ``row_security`` is set to off. Then PostgreSQL raises an error instead of hiding rows.
         """
         if self._is_filtered:
             self._session.execute("SET holdfast.rewriting = 'on'")

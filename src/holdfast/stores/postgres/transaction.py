@@ -320,8 +320,9 @@ class PostgresTransaction(SQLTransaction):
         """Lease the most urgent job that is due or whose lease has expired. Return None if no job can be leased.
 
         ``worker`` gets the lease, which ends at ``until``. ``now`` is the current time. With ``kinds``, only jobs of these
-        kinds are leased. In each scope, only one job of the kinds in ``exclusive`` can be leased at a time; the others are
-        skipped meanwhile. To ensure this, a lock makes the workers of a tenant run this method one after the other.
+        kinds are leased. ``exclusive`` also names kinds: while a job of one of these kinds is leased, all other jobs of these
+        kinds in the same scope are skipped. To ensure this, a lock makes the workers of a tenant run this method one after
+        the other.
         """
         if exclusive:
             self._locks.hold(["leases"])

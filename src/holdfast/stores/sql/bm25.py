@@ -24,8 +24,8 @@ K1, B = 1.2, 0.75
 def bound_of(*, filtered: bool, excluded: int) -> int | None:
     """Return the maximum number of matching chunks that a search reads, or None for no maximum.
 
-    ``excluded`` is the number of items that are left out of the results. Each raises the maximum. A filtered search has no
-    maximum, because the filter could exclude every match that was read.
+    ``excluded`` is the number of items that are left out of the results. Each of these items raises the maximum. A filtered
+    search has no maximum, because the filter could exclude every match that was read.
     """
     return None if filtered else MATCHES + excluded * FEW_CHUNKS
 
@@ -57,9 +57,10 @@ def rarity(count: int) -> float:
 def is_ranked(known: Sequence[Counted], limit: int) -> bool:
     """Return True if the database itself should order the matching chunks by BM25.
 
-    This is so if the query has a single term, and the chunks with this term are too many to be scored but not more than
-    ``MATCHES``. With several terms, candidates are selected by the rarity of their terms. With a single term, all matching
-    chunks have the same rarity, so the database must order them. For more than ``MATCHES`` chunks, this would take too long.
+    Two conditions must be met: the query has a single term, and the number of chunks with this term is greater than the
+    number of candidates to score, but not greater than ``MATCHES``. With several terms, candidates are selected by the rarity
+    of their terms. With a single term, all matching chunks have the same rarity, so the database must order them. For more
+    than ``MATCHES`` chunks, this would take too long.
 
     ``known`` has each query term with the number of chunks that contain it. ``limit`` is the number of results of the search.
     """

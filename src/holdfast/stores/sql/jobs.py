@@ -38,8 +38,8 @@ class JobWrites:
         """Lease the most urgent job that is due or whose lease has expired. Return None if no job can be leased.
 
         ``worker`` gets the lease, which ends at ``until``. ``now`` is the current time. With ``kinds``, only jobs of these
-        kinds are leased. In each scope, only one job of the kinds in ``exclusive`` can be leased at a time; the others are
-        skipped meanwhile.
+        kinds are leased. ``exclusive`` also names kinds: while a job of one of these kinds is leased, all other jobs of these
+        kinds in the same scope are skipped.
         """
         found = next_job(
             self._connection, self.tenant, now=now, until=until, kinds=kinds, exclusive=exclusive, lock=self._free_row_lock

@@ -51,7 +51,7 @@ class AccessReads:
 
     @guarded
     def has_stored_responses(self, *, before: datetime) -> bool:
-        """Return True if there are responses that were stored before a given time."""
+        """Return True if there are stored responses to requests before a given time."""
         sql = "SELECT EXISTS (SELECT 1 FROM idempotency WHERE tenant = ? AND at < ?)"
         return bool(fetch_value(self.connection, sql, (self.tenant, stamp(before))))
 
@@ -106,8 +106,8 @@ class AccessWrites(AccessReads):
     ) -> int:
         """Remove the stored responses that match all given arguments, and return their number.
 
-        ``before`` matches responses that were stored before this time, ``principal`` those of a principal, and ``key`` those of
-        an idempotency key. Without arguments, all stored responses are removed.
+        ``before`` matches responses to requests before this time, ``principal`` matches responses to this principal, and
+        ``key`` matches responses for this idempotency key. Without arguments, all stored responses are removed.
         """
         sql, values = "DELETE FROM idempotency WHERE tenant = ?", list[Any]([self.tenant])
         conditions = (("at < ?", from_time(before)), ("principal = ?", principal), ("key = ?", key))

@@ -1,7 +1,8 @@
 """Find the job that a worker should lease next.
 
-The queue can be long: sorting 20,000 jobs would hold the write lock for a tenth of a second. So no query sorts the
-jobs. Each query reads the index on state, priority and due time in its order, and stops at the first job that fits.
+The queue can be long: sorting 20,000 jobs would hold the write lock for a tenth of a second. So no query sorts the jobs.
+There is an index on state, priority and due time. Each query reads the jobs in the order of this index, and stops at the
+first job that fits.
 """
 
 import json
@@ -34,8 +35,8 @@ def next_job(
     """Return the most urgent job that is due or whose lease has expired. Return None if no job can be leased.
 
     ``now`` is the current time, and ``until`` the end of the new lease. With ``kinds``, only jobs of these kinds are
-    considered. In each scope, only one job of the kinds in ``exclusive`` may run at a time; the others are skipped meanwhile.
-    ``lock`` is an SQL clause for locking the rows, which is appended to the queries.
+    considered. ``exclusive`` also names kinds: while a job of one of these kinds is running, all other jobs of these kinds in
+    the same scope are skipped. ``lock`` is an SQL clause for locking the rows, which is appended to the queries.
 
     After the clock was set back, stored times can lie far in the future. This must not delay a job. So a job is also due if
     it was created in the future, or if its retry lies more than ``_MAX_DELAY`` ahead. A lease that ends more than

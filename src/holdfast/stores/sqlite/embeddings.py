@@ -240,10 +240,10 @@ class IndexCache:
             self._total -= self._sizes.pop(key, 0)
 
     def codes_of(self, model: int, items: Sequence[int]) -> "tuple[list[int], NDArray[np.int8]] | None":
-        """Return the items, and the int8 code (quantized vector) of the first chunk of each item, in the same order.
+        """Return two lists of the same order: the items, and the int8 code (quantized vector) of each item's first chunk.
 
-        Only the few most recently used indexes in the cache are searched. Return None if any item is missing there. The indexes
-        need not be up to date, because an item's vector never changes.
+        The order can differ from the order of ``items``. Only the few most recently used indexes in the cache are searched.
+        Return None if an item is missing in them. The indexes need not be up to date, because an item's vector never changes.
         """
         with self._lock:
             recent = itertools.islice(reversed(self._indexes.items()), _RECENT_INDEXES)

@@ -129,8 +129,8 @@ class WordCache:
     def _is_due(self, number: int, state: PartitionState) -> bool:
         """Return True if a waiting partition should be loaded now.
 
-        ``number`` is the number of the partition, and ``state`` has its current counts. Either the partition was searched
-        often enough to be loaded, or it has become so small that its next search loads it anyway.
+        This is the case if the partition was searched often enough, or if it has become so small that its next search would
+        load it anyway. ``number`` is the number of the partition, and ``state`` has its current counts.
         """
         with self._lock:
             return self._waiting.get(number, 0) >= state.terms or state.terms <= self._eager_terms

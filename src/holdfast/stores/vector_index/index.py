@@ -168,7 +168,7 @@ class VectorIndex:
         return vectors
 
     def first_codes(self, items: Sequence[int]) -> tuple[list[int], Codes]:
-        """Return those of the given items that have a vector for their first chunk, and the int8 codes of these vectors."""
+        """Return two values: those of the given items whose first chunk has a vector, and the int8 codes of these vectors."""
         with self._lock:
             rows = self._rows.find_all(np.array(sorted(set(items)), np.int64))
             rows = rows[self._rows.chunks[rows] == 0]
