@@ -129,7 +129,7 @@ class Apps:
     ) -> AppEntry:
         """Install an app, or update an installed one. Each given argument replaces the old value.
 
-        By default, no memories are shared.
+        ``shares_with`` says which other apps may read the app's memories, as in :meth:`share`. By default, none may.
         """
         app = _app(app)
         with self._store.write() as tx:
@@ -257,8 +257,8 @@ class Apps:
         """Return a context block of an app's memories.
 
         ``point`` is the purpose of the block: ``selection``, ``review`` or ``unanswered``. It decides which query is used to
-        recall memories. With ``user``, the block contains the app's memories of that user and the app's memories shared by all
-        users.
+        recall memories. ``conversation`` is the id of the session from which the query is taken. Without it, the query is
+        empty. With ``user``, the block contains the app's memories of that user and the app's memories shared by all users.
         """
         if point not in get_args(Point):
             raise InvalidInput(f"point must be one of {', '.join(get_args(Point))}, not {point!r}.")

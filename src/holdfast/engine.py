@@ -155,14 +155,14 @@ class Engine(Maintenance):
     ) -> Memory:
         """Store a memory. It is durable when the call returns. Storing the same text again refreshes the existing memory.
 
-        ``namespace`` is a tuple of labels that groups memories. ``created_at`` is for imports: the time at which the memory was
-        first stored elsewhere. ``index`` lists texts to search instead of the memory's own text; ``False`` makes the memory
-        unsearchable. Secrets are redacted, and ``redacted`` of the returned memory lists them. ``redact=False`` stores them as
-        they are.
+        ``namespace`` is a tuple of labels that groups memories. ``created_at`` is for imports: the time at which the memory
+        was first stored elsewhere. ``index`` lists texts to search instead of the memory's own text; ``False`` makes the
+        memory unsearchable. Secrets are redacted, and ``redacted`` of the returned memory lists them. ``redact=False`` stores
+        them as they are.
 
-        ``if_revision`` makes the call conditional. It is the number of the revision that the existing memory, which this call
-        would replace or refresh, must have. With 0, there must be no such memory. If the condition is not met,
-        :class:`holdfast.RevisionConflict` is raised.
+        With ``if_revision``, the memory that this call would replace or refresh must exist and have this revision. With
+        ``if_revision=0``, there must be no such memory. If the condition is not met, :class:`holdfast.RevisionConflict` is
+        raised.
         """
         return self._in(user=user, app=app, agent=agent).remember(
             text,
@@ -212,11 +212,11 @@ class Engine(Maintenance):
         if_revision: int | None = None,
         redact: bool = True,
     ) -> Memory:
-        """Correct a memory by adding a revision. Fields that are not given keep their value; tags and metadata are replaced.
+        """Correct a memory by adding a revision. Fields that are not given keep their value.
 
-        With ``if_revision``, the memory must have this revision, or :class:`holdfast.RevisionConflict` is raised. ``expires_at``
-        is a time or ``"never"``; a new expiry alone adds no revision. Secrets in the given values are redacted, unless
-        ``redact`` is False.
+        Given tags replace all old tags, and given metadata replaces all old metadata. With ``if_revision``, the memory must
+        have this revision, or :class:`holdfast.RevisionConflict` is raised. ``expires_at`` is a time or ``"never"``; a new
+        expiry alone adds no revision. Secrets in the given values are redacted, unless ``redact`` is False.
         """
         return by_id.revise(
             self._services,
@@ -339,12 +339,12 @@ class Engine(Maintenance):
     ) -> Hits:
         """Return the memories and messages that are relevant to a query, best first, each with the reasons why it was found.
 
-        ``kind`` or ``kinds`` restricts the search to these kinds; ``"message"`` stands for messages. ``namespace``
-        restricts it to one namespace, ``namespace_prefix`` to all that start with these labels. ``offset`` skips the
-        best hits. With ``distinct=False``, hits that repeat a better hit are returned, too. ``vector`` is the query's
-        vector, if you have computed it with the same embedder; only then may the query be blank. Text of tools, web pages,
-        files and quotations is left out, and so are memories derived from such text. With ``untrusted``, these hits are
-        appended after the others.
+        ``kind`` or ``kinds`` restricts the search to these kinds; ``"message"`` stands for messages. ``namespace`` restricts
+        the search to one namespace, and ``namespace_prefix`` to all namespaces that start with these labels. ``offset`` is
+        the number of best hits to skip. With ``distinct=False``, hits that repeat a better hit are returned, too. ``vector``
+        is the query's vector, if you have computed it with the same embedder; only then may the query be blank. Text of
+        tools, web pages, files and quotations is left out, and so are memories derived from such text. With ``untrusted``,
+        these hits are appended after the others.
         """
         view = self._in(user=user, app=app, agent=agent)
         hits = view.recall(

@@ -113,14 +113,14 @@ class ScopedMemory:
     ) -> Memory:
         """Store a memory. It is durable when the call returns. Storing the same text again refreshes the existing memory.
 
-        ``namespace`` is a tuple of labels that groups memories. ``created_at`` is for imports: the time at which the memory was
-        first stored elsewhere. ``index`` lists texts to search instead of the memory's own text; ``False`` makes the memory
-        unsearchable. Secrets are redacted, and ``redacted`` of the returned memory lists them. ``redact=False`` stores them as
-        they are.
+        ``namespace`` is a tuple of labels that groups memories. ``created_at`` is for imports: the time at which the memory
+        was first stored elsewhere. ``index`` lists texts to search instead of the memory's own text; ``False`` makes the
+        memory unsearchable. Secrets are redacted, and ``redacted`` of the returned memory lists them. ``redact=False`` stores
+        them as they are.
 
-        ``if_revision`` makes the call conditional. It is the number of the revision that the existing memory, which this call
-        would replace or refresh, must have. With 0, there must be no such memory. If the condition is not met,
-        :class:`holdfast.RevisionConflict` is raised.
+        With ``if_revision``, the memory that this call would replace or refresh must exist and have this revision. With
+        ``if_revision=0``, there must be no such memory. If the condition is not met, :class:`holdfast.RevisionConflict` is
+        raised.
         """
         put = self._put(
             text=text,

@@ -148,7 +148,8 @@ class Agent:
     def stream(self, text: str, *, state: str | None = None, id: str | None = None) -> Iterator[str | Answer]:
         """Store the user's message and return an iterator over the pieces of the reply. Its last item is the ``Answer``.
 
-        If the reply breaks off, or the caller stops reading, the text so far is stored and marked ``interrupted``.
+        ``state`` and ``id`` are as in :meth:`reply`. If the reply breaks off, or the caller stops reading, the text so far is
+        stored and marked ``interrupted``.
         """
         return self._answer(self._begin(text, state, id), streamed=True)
 

@@ -195,8 +195,8 @@ class Transaction(Reads, Protocol):
         """Remove traces, and return the number removed. A trace is removed if at least one of the arguments selects it.
 
         ``before`` selects traces that are older than this time. ``keep`` selects all traces except the newest ``keep``.
-        ``owner`` selects the traces of a user, app or agent. ``items`` selects traces that list one of these memories or
-        messages. ``texts`` selects traces whose question contains one of these texts.
+        ``ids`` selects traces by their id, and ``owner`` by their user, app or agent. ``items`` selects traces that list one
+        of these memories or messages. ``texts`` selects traces whose question contains one of these texts.
         """
         ...
 

@@ -108,9 +108,9 @@ class _DuplicateChecker:
         return bool(earlier) and not may_repeat
 
     def _is_comparable(self, position: int, other: int) -> bool:
-        """Return True if two hits, given by their positions, are to be compared by meaning: both have the same kind.
+        """Return True if two hits are to be compared by meaning. The hits are given by their positions.
 
-        Messages of different sessions are not compared, because both messages are kept as evidence.
+        Both hits must have the same kind. Messages of different sessions are not compared, because both are kept as evidence.
         """
         return self._hits[position].kind == self._hits[other].kind and not self._are_apart(position, other)
 

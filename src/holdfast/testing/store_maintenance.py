@@ -112,7 +112,7 @@ class RemovalPromises:
         assert find(store, "parrot") == ["a parrot"]
 
     def _settled(self, store: Store, row_counts: RowCounts | None) -> Mapping[str, int]:
-        """Write to every table once, and return the row count of each table. Tests compare it with the count after a removal.
+        """Write to every table once, and return the row count of each table. Tests compare these counts with later counts.
 
         A store may keep some rows forever, such as partitions and counters. These rows must exist before the first count.
         """

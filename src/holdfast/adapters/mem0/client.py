@@ -92,7 +92,10 @@ class Memory:
     ) -> Results:
         """Extract memories from messages and store them. With ``infer=False``, store each message as a memory.
 
-        Returns when the memories are stored. The messages themselves are kept in the session ``run_id``.
+        The call must name a user, an agent or a run. ``metadata`` is added to each memory, and ``timestamp`` is the time of
+        the messages. The memories are expired after the day ``expiration_date``. With ``infer``, the messages are kept, too,
+        in the session ``run_id``. ``memory_type`` and ``prompt`` are not supported and raise ``InvalidInput``. Returns when
+        the memories are stored.
         """
         if memory_type is not None or prompt is not None:
             raise holdfast.InvalidInput("memory_type and prompt are not supported. Leave them out.")
@@ -172,7 +175,7 @@ class Memory:
         expiration_date: date | str | None = _UNSET,
         data: str | None = None,
     ) -> dict[str, str]:
-        """Change the text of a memory, or add metadata. ``data`` is an old name of ``text``."""
+        """Change the text or the expiration date of a memory, or add metadata. ``data`` is an old name of ``text``."""
         text = data if text is None else text
         if text is None and metadata is None and expiration_date is _UNSET:
             raise holdfast.InvalidInput("At least one of text, metadata or expiration_date must be provided.")
@@ -263,9 +266,9 @@ class Memory:
 
         Memories with a score below ``threshold`` are left out. With ``show_expired``, expired memories are searched, too.
         With ``explain``, each result also has the score of each search that found it, such as ``text`` (by words) or
-        ``meaning``. ``reference_date`` is the time that words such as "yesterday" refer to. ``rerank`` has no effect,
-        because a reranker is a setting of the memory. Raise ``InvalidInput`` if ``query`` is blank, or if ``threshold`` is
-        not from 0 to 1.
+        ``meaning``. ``reference_date`` is the time that words such as "yesterday" refer to. ``rerank`` has no effect, because
+        a reranker is a setting of the memory. The other arguments are those of :meth:`get_all`. Raise ``InvalidInput`` if
+        ``query`` is blank, or if ``threshold`` is not from 0 to 1.
         """
         del rerank
         limit = read_limit(top_k if limit is None else limit)

@@ -101,7 +101,7 @@ class LocalReader:
         return Comparison(leaves=leaves, repeats=repeats, ends=ends)
 
     def _run(self, mark: str, first: Sequence[int], text: Sequence[int]) -> tuple[dict[str, Floats], Floats]:
-        """Run the network on two texts, ``first`` and ``text``, given as token ids. Return probabilities and token scores.
+        """Run the network on two texts, ``first`` and ``text``, given as token ids. Return two values: a dict and an array.
 
         The dict maps each classification, such as ``keep`` or ``owner``, to the probabilities of its classes. The array has a
         score for each token of the input, special tokens included: how likely the token is part of the fact. ``mark`` is the

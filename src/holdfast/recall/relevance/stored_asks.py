@@ -1,8 +1,8 @@
 """Weaken stored questions and requests, because a question does not answer a question.
 
-A short message that asks the same as the query keeps only a small share of its strength (the score as a logit). A
-message that both asks and states something is weakened only if the words that match the query are in the asking part.
-Long messages are not weakened, because long requests often contain facts.
+A short message that asks the same as the query keeps only a small share of its strength (how well it matches the query). A
+message that both asks and states something is weakened only if the words that match the query are in the asking part. Long
+messages are not weakened, because long requests often contain facts.
 """
 
 from collections.abc import Mapping, Sequence

@@ -112,8 +112,8 @@ class PostgresConnections:
     def read(self, query: Callable[[], R]) -> R:
         """Get a connection for this thread, call ``query``, and return its result. ``query`` finds the connection in `session`.
 
-        If the connection is lost, call ``query`` once more with another connection. If this thread already has a session,
-        use that session, and do not call ``query`` again.
+        If the connection is lost, call ``query`` once more with another connection. If this thread is already using a
+        connection, ``query`` gets the same connection, and is not called again after a loss.
         """
         if getattr(self._local, "session", None) is not None:
             return query()

@@ -148,7 +148,7 @@ forks.register(_lock_reset)
 def acquire_pool(
     url: str, *, limits: PoolLimits, arguments: dict[str, Any], setup: "Callable[[psycopg.Connection[Row]], None] | None"
 ) -> SharedPool:
-    """Return this process's pool for a database address and ``limits``. The first call with both creates the pool.
+    """Return this process's pool for a database address and ``limits``. The pool is created if it does not exist.
 
     ``arguments`` are the arguments for opening a connection. ``setup`` is a function that prepares a new connection; it is
     None behind a pooler. If the pool exists already, ``arguments`` and ``setup`` are ignored. For each call, call

@@ -66,7 +66,7 @@ class AccessWrites(AccessReads):
     def touch_keys(self, used: Mapping[str, datetime]) -> None:
         """Record when access keys were last used. ``used`` maps key ids to times.
 
-        Keys that no longer exist are ignored. So is a time that is not later than the stored time.
+        Keys that no longer exist are ignored. A stored time is replaced only by a later time.
         """
         self.connection.executemany(
             "UPDATE keys SET last_used_at = ? WHERE tenant = ? AND id = ? AND coalesce(last_used_at, 0) < ?",
