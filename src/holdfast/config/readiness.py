@@ -102,7 +102,10 @@ def _check_chat(settings: Settings) -> None:
 
 
 def _check_embedder(name: str, url: str | None) -> None:
-    """Check an embedder that a provider serves. A local embedder is not checked: the engine itself reports missing weights."""
+    """Check that a remote embedder has its package and API key, and that its server accepts connections. Raise if not.
+
+    A local embedder is not checked here, because the engine itself reports missing weights.
+    """
     if ":" not in name:
         return
     from holdfast.models.remote import providers  # noqa: PLC0415  (optional dependency)

@@ -26,7 +26,7 @@ class MCPError(_Error):  # type: ignore[misc]
 
 
 class _Types:
-    """The types of the protocol. Some types are wrapped, so that they accept the argument names of version 2."""
+    """The types of ``mcp`` version 1. Some are wrapped, so that they accept the snake_case argument names of version 2."""
 
     _SNAKE_CASE = frozenset(
         "CallToolResult Completion ListResourceTemplatesResult Resource ResourceTemplate TextResourceContents Tool ToolAnnotations".split()

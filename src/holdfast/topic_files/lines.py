@@ -82,7 +82,10 @@ class PageLines:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IndexLines:
-    """Converts between the lines of the index and notes. A note is a memory that describes the subject of one conversation."""
+    """Converts notes to lines of the index, and lines to notes.
+
+    A note is a memory that describes the subject of one conversation.
+    """
 
     scope: Scope
     kind: str

@@ -137,10 +137,10 @@ def _erase_again(settings: "Settings", copy: Path, target: Path) -> int | None:
 
 
 def _release_jobs(settings: "Settings", copy: Path, target: Path) -> None:
-    """In the copy of a backup, set the jobs that were running when the backup was made back to queued.
+    """Put running jobs back in the queue, in the copy of a backup that is being restored.
 
-    The workers that ran these jobs do not work on the restored store. Jobs are set back for the configured tenant, and for
-    the tenants in the file next to ``target``, the current store.
+    These jobs were running when the backup was made, but their workers do not use the restored store. Jobs are changed for
+    the configured tenant, and for each tenant that has an erasure in the registry file of the current store (``target``).
     """
     from holdfast.config.stores import make_store  # noqa: PLC0415  (heavy: not needed for --help)
 

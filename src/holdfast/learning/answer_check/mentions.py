@@ -93,7 +93,11 @@ def unknown_person(item: str, read: Sequence[Word], texts: Sequence[str]) -> boo
 
 
 def _people_in(text: str, voice: Voice = "user") -> set[Person]:
-    """Return the people that a text mentions, with whose they are: "my sister's son" is a nephew."""
+    """Return the types of people and animals that a text mentions, such as "sister", each with its owner if known.
+
+    The owner is the user or another person. Two words can name one relative: "son" in "my sister's son" is a nephew.
+    ``voice`` says who wrote the text.
+    """
     plain = _words(text)
     names = {bare(part.casefold()) for name in find_names(text) for part in name.split()}
     return {person_at(plain, at, voice, names) for at, word in enumerate(plain) if word.removesuffix("'s") in people()}

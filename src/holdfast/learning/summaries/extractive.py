@@ -86,9 +86,9 @@ class _QuotableSentence:
 class _ReportFormat:
     """Limits and language of a summary.
 
-    The last clause of a summary lists names, numbers and dates that the quoted sentences lack. ``listed`` is the maximum
-    share of ``max_characters`` (0 to 1) that is reserved for this clause when sentences are chosen. If the sentences leave
-    more room, the clause can be longer.
+    A summary quotes sentences. A closing clause then lists the names, numbers and dates that no quoted sentence contains.
+    While sentences are chosen, room is reserved for this clause: at most the share ``listed`` (0 to 1) of
+    ``max_characters``. The finished clause may also use the room that the sentences leave.
     """
 
     max_characters: int

@@ -56,7 +56,7 @@ class Problem:
 
     @property
     def content(self) -> dict[str, Any]:
-        """The members of the JSON object."""
+        """The error response as a dictionary, to be sent as JSON."""
         title = HTTPStatus(self.status).phrase
         own = {"type": "about:blank", "title": title, "status": self.status, "detail": self.detail, "code": self.code}
         code = text_code(self.detail)

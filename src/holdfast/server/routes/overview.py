@@ -106,7 +106,7 @@ class Mention(Model):
 
 
 class Neighbor(Model):
-    """A name that the memories of a user mention."""
+    """A person, a place or another name that a user's memories mention."""
 
     name: Annotated[str, Field(examples=["Clara"])]
     """The name, as the newest memory spells it."""
