@@ -34,7 +34,6 @@ AREAS: Mapping[str, tuple[str, ...]] = {
 """The files of each area. A sample has the same number of mutants from each area."""
 TESTS = (
     "access", "agent", "background", "consent", "designs", "engine", "forgetting", "learning", "mcp", "recall", "server", "stores/sqlite",
-    "stores/copying", "text",
 )  # fmt: skip
 """The test folders that may notice a mutant. Coverage is recorded for each folder in its own process."""
 

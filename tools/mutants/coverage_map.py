@@ -19,6 +19,8 @@ from tools.mutants.runner import backend_options
 T = TypeVar("T")
 MAX_CASES = 2
 """Maximum number of cases of a test that are recorded. Most cases of a test run the same lines."""
+UNRECORDED = ("tests/server/dashboard", "tests/server/routes/test_schema.py", "tests/server/test_process.py")
+"""Tests that take half of the time: they drive a browser, generate requests, or run the code in another process."""
 
 
 @dataclass(slots=True)
@@ -169,7 +171,8 @@ def record(root: Path, files: Sequence[Path], tests: Sequence[str]) -> CoverageM
     """Run tests in this process and return the map of the given files. Tests that fail or are skipped are left out."""
     with _measured(files) as coverage:
         contexts = _Contexts(coverage)
-        pytest.main(["-n", "0", "-p", "no:cacheprovider", "-m", "not long", *backend_options(root), *tests], plugins=[contexts])
+        options = ["-n", "0", "-p", "no:cacheprovider", "-m", "not long", *(f"--ignore={path}" for path in UNRECORDED)]
+        pytest.main([*options, *backend_options(root), *tests], plugins=[contexts])
     data = coverage.get_data()
     found = CoverageMap(seconds=contexts.passed(), partial=contexts.partial())
     for file in files:

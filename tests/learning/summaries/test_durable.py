@@ -73,8 +73,8 @@ def test_questions_about_the_world_in_summaries_stay_out_of_the_base_document(qu
         ("El usuario preguntó: ¿Qué hora es en Tokio?", ""),
     ],
 )
-@pytest.mark.parametrize("place", ["summary", "document"])
-def test_small_talk_that_a_report_quotes_next_to_a_fact_is_left_out(sentence: str, kept: str, place: str) -> None:
-    document = distill("", [sentence], []) if place == "summary" else distill(f"## Key History\n- {sentence}", [], ["Name: Noa"])
+@pytest.mark.parametrize("source", ["summary", "document"])
+def test_small_talk_that_a_report_quotes_next_to_a_fact_is_left_out(sentence: str, kept: str, source: str) -> None:
+    document = distill("", [sentence], []) if source == "summary" else distill(f"## Key History\n- {sentence}", [], ["Name: Noa"])
     quoted = [line.removeprefix("- ") for line in document.splitlines() if "usuario" in line or "said" in line]
     assert [line for line in quoted if not line.startswith("#")] == ([kept] if kept else [])

@@ -275,23 +275,23 @@ def test_redacting_any_generated_text_again_changes_nothing(text: str) -> None:
 
 
 LONG = {
-    "prose": "Ana wrote to her sister about the password manager and the 12 tokens she had kept since 2019. " * 110_000,
-    "digits": "4111 1111 " * 1_000_000,
-    "one word": "password" * 1_250_000,
-    "labels": "password: " * 500_000 + "words " * 800_000,
-    "key begins": "-----BEGIN PRIVATE KEY-----" * 380_000,
-    "addresses": "://a:" * 2_000_000,
-    "base64": MIX * 250_000,
-    "spaces": "password is" + " " * 10_000_000,
-    "dots": "eyJ" * 3_300_000,
-    "seeds": "seed phrase: able " * 550_000,
+    "prose": "Ana wrote to her sister about the password manager and the 12 tokens she had kept since 2019. " * 22_000,
+    "digits": "4111 1111 " * 200_000,
+    "one word": "password" * 250_000,
+    "labels": "password: " * 100_000 + "words " * 160_000,
+    "key begins": "-----BEGIN PRIVATE KEY-----" * 76_000,
+    "addresses": "://a:" * 400_000,
+    "base64": MIX * 50_000,
+    "spaces": "password is" + " " * 2_000_000,
+    "dots": "eyJ" * 660_000,
+    "seeds": "seed phrase: able " * 110_000,
 }
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", LONG)
-def test_ten_megabytes_are_read_in_bounded_time(name: str) -> None:
+def test_two_megabytes_are_read_in_bounded_time(name: str) -> None:
     began = time.thread_time()
     redact(LONG[name])
     took = time.thread_time() - began
-    assert took < 60, f"{took:.1f} s"
+    assert took < 12, f"{took:.1f} s"

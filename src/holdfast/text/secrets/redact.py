@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from itertools import compress
 
 from holdfast.runtime.priority import with_pauses
+from holdfast.runtime.regex import regex
 from holdfast.text.clean import INVISIBLE
 from holdfast.text.secrets.labels import labelled
 from holdfast.text.secrets.shapes import Span, shaped, unmarked
@@ -32,7 +33,8 @@ number has been replaced, because a label must start at a word boundary.
 """
 
 
-_FULL_WIDTH = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)}
+_FULL_WIDTH = regex(r"[\uff01-\uff5e]")
+_ASCII = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)}
 """Maps full-width characters to their ASCII characters."""
 
 
@@ -57,7 +59,8 @@ def _without_invisible(text: str) -> tuple[str, list[int] | None]:
     """
     if text.isascii():
         return text, None
-    text = text.translate(_FULL_WIDTH)
+    if _FULL_WIDTH.search(text):
+        text = text.translate(_ASCII)
     if not INVISIBLE.search(text):
         return text, None
     seen = [not INVISIBLE.match(letter) for letter in text]

@@ -44,17 +44,26 @@ def shaped(text: str) -> Iterator[Span]:
                 if match and shape.holds(match):
                     yield (*match.span(min(match.re.groups, 1)), shape.kind)
                 at = text.find(hint, match.end() if match else at + 1)
-    yield from ((*match.span(), "token") for match in _DISCORD.finditer(text) if _has_digits(match))
 
 
 def unmarked(text: str) -> Iterator[Span]:
     """Yield the spans of secrets that have no known prefix and no label: card numbers, and random text of the length of a key."""
-    yield from ((*match.span(), "api key") for match in _TAGGED.finditer(text) if _is_random(match[1]))
-    for pattern in _NO_PREFIX:
-        yield from ((*match.span(), "api key") for match in pattern.finditer(text) if _has_digits(match))
-    for cards in (_CARD, _DOTTED_CARD):
-        yield from ((*match.span(), "card number") for match in cards.finditer(text) if _is_card(match))
-    yield from ((*match.span(), "api key") for match in _FORTY.finditer(text) if _is_random(match[0]))
+    yield from ((*match.span(), "card number") for match in _CARD.finditer(text) if _is_card(match))
+    for start, end in _long_words(text):
+        yield from ((*match.span(), "token") for match in _DISCORD.finditer(text, start, end) if _has_digits(match))
+        yield from ((*match.span(), "api key") for match in _TAGGED.finditer(text, start, end) if _is_random(match[1]))
+        for pattern in _NO_PREFIX:
+            yield from ((*match.span(), "api key") for match in pattern.finditer(text, start, end) if _has_digits(match))
+        yield from ((*match.span(), "api key") for match in _FORTY.finditer(text, start, end) if _is_random(match[0]))
+
+
+def _long_words(text: str) -> Iterator[tuple[int, int]]:
+    """Yield the spans of the words that are long enough for a key without a known prefix.
+
+    Most texts have no such word. Searching the patterns in whole texts would take four times as long.
+    """
+    if max(map(len, text.split()), default=0) >= _LONG:
+        yield from (match.span() for match in _LONG_WORD.finditer(text))
 
 
 def _has_digits(match: re.Match[str]) -> bool:
@@ -195,6 +204,9 @@ _SHAPES: tuple[_Shape, ...] = (
     _password(rf"machine\s\S{{1,200}}\s{{1,9}}login\s\S{{1,200}}\s{{1,9}}password\s{_ARGUMENT}", "machine "),
 )  # fmt: skip
 
+_LONG = 34
+"""Length of the shortest match of the patterns that are searched in long words alone. Their matches contain no white space."""
+_LONG_WORD = regex(rf"(?<!\S)\S{{{_LONG},}}")
 _DISCORD = regex(r"(?<![A-Za-z0-9_.-])[MNO][A-Za-z0-9_-]{22,28}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,45}(?![A-Za-z0-9_-])")
 _FORTY = regex(r"(?<![A-Za-z0-9/+=_.%-])[A-Za-z0-9/+]{40}(?![A-Za-z0-9/+=_-]|\.\w)")
 """Matches a possible secret access key of AWS: exactly 40 characters, without a prefix."""
@@ -214,8 +226,11 @@ _NO_PREFIX = (
 )
 """Match keys without a prefix of their own: of Mailchimp, of Azure, and of Bitcoin wallets."""
 
-_CARD = regex(r"\d(?<![\dA-Za-z.,/_-]\d)(?<!\d \d)(?:[ \u00a0\u202f-]?\d){13,18}(?![ -]?\d)(?![\d_])")
-_DOTTED_CARD = regex(r"(?<![\d.])\d{4}(?:\.\d{4}){3}(?![\d.]*\d)")
+_CARD = regex(
+    r"\d(?:(?<![\dA-Za-z.,/_-]\d)(?<!\d \d)(?:[ \u00a0\u202f-]?\d){13,18}(?![ -]?\d)(?![\d_])"
+    r"|(?<![\d.]\d)\d{3}(?:\.\d{4}){3}(?![\d.]*\d))"
+)
+"""Matches a possible card number. It starts with a digit and not with a lookbehind, because that is four times as fast."""
 _ISSUERS = regex(
     r"(?:50[1238]\d|5893|6304|67\d\d)\d{12}|4\d{15}(?:\d{3})?|(?:5[1-5]|2[2-7])\d{14}|3[47]\d{13}|3[0689]\d{12}|35\d{14}|6(?:011|5\d\d|4[4-9]\d)\d{12,15}|62\d{14,17}"
 )
