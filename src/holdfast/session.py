@@ -342,7 +342,8 @@ class Session:
         recalled again.
         """
         kinds = self._services.preset.recall.kinds or ()
-        found = [hit.id for hit in (*context.hits, *context.left_out) if hit.memory and hit.is_relevant and hit.kind in kinds]
+        recalled = (*context.hits, *(hit for hit in context.left_out if hit.left_out_by != "limit"))
+        found = [hit.id for hit in recalled if hit.memory and hit.is_relevant and hit.kind in kinds]
         new = [id for id in found if id not in state.recalled_ids]
         if not new or state.topic is not None:
             return

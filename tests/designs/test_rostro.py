@@ -81,8 +81,12 @@ def test_at_most_five_memories_are_recalled_per_message_and_none_with_a_low_cosi
     told(rostro, *(f"the red bicycle number {number} stands in the yard" for number in range(9)), "a spoon is on the table")
     session = rostro.session(id="kitchen", shared=True)
     session.add("user", "the red bicycle number stands in the yard")
-    found = [hit for hit in session.context().hits if hit.kind == "conclusion"]
+    context = session.context()
+    found = [hit for hit in context.hits if hit.kind == "conclusion"]
     assert len(found) == 5
+    assert [hit.kind for hit in context.left_out if hit.left_out_by == "limit"] == ["conclusion"] * 4
+    session.add("user", "spoon")
+    assert len([hit for hit in session.context().hits if "bicycle" in hit.text]) == 5  # hits beyond the limit do not accumulate
     assert all("bicycle" in hit.text for hit in found)
 
 

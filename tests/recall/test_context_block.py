@@ -129,6 +129,31 @@ def test_the_budget_is_kept_and_what_did_not_fit_is_reported(memory: Engine, bud
         assert hit.left_out_by == ("floor" if is_weak else "budget")
 
 
+@pytest.mark.ledger("X11")
+def test_every_relevant_hit_beyond_the_limit_is_counted_as_left_out(memory: Engine) -> None:
+    texts = {f"Ana drinks tea number {number} from garden {number * 7}." for number in range(45)}
+    for text in texts:
+        memory.remember(text, user="ana")
+    memory.remember("The boiler was repaired.", user="ana")
+    block = memory.context("Which tea does Ana drink?", user="ana", max_tokens=4000)
+    assert len(block.hits) == 20
+    beyond = [hit for hit in block.left_out if hit.left_out_by == "limit"]
+    assert {hit.text for hit in (*block.hits, *beyond)} == texts
+    assert len(beyond) == 25
+    assert not any(hit.text in block.text for hit in beyond)
+    assert len(memory.recall("Which tea does Ana drink?", user="ana", limit=20)) == 20
+
+
+@pytest.mark.ledger("X11")
+def test_pinned_memories_beyond_the_maximum_are_counted_as_left_out(memory: Engine) -> None:
+    for number in range(55):
+        memory.remember(f"rule {number} of the house", user="ana", pinned=True)
+    block = memory.context("", user="ana", max_tokens=8000)
+    shown, left_out = {hit.text for hit in block.hits}, {hit.text for hit in block.left_out}
+    assert shown | left_out == {f"rule {number} of the house" for number in range(55)}
+    assert {hit.left_out_by for hit in block.left_out} <= {"limit", "budget"}
+
+
 def test_without_content_there_is_no_block(memory: Engine) -> None:
     assert memory.context("tea", user="ana").text == ""
 

@@ -35,23 +35,29 @@ _WORD = regex(r"\w+")
 _NEGATIONS = frozenset({"not", "no", "never", "nunca"})
 
 
-def without_duplicates(store: Store, embedding: Embedding, hits: Iterable[Hit], limit: int) -> list[Hit]:
-    """Return the first ``limit`` hits that do not repeat a better hit. ``hits`` are ordered best first."""
+def without_duplicates(store: Store, embedding: Embedding, hits: Iterable[Hit], limit: int, *, beyond: bool = False) -> list[Hit]:
+    """Return the first ``limit`` hits that do not repeat a better hit. ``hits`` are ordered best first.
+
+    With ``beyond``, also return the hits after them, up to the first one that is not relevant.
+    """
     model = embedding.name if embedding.name and embedding.embedder() else None
     remaining = iter(hits)
     checker = _DuplicateChecker(store, model)
     run = current_run()
     kept: list[Hit] = []
-    for _ in range(_MAX_ROUNDS):  # a further round reads more hits, only if some were duplicates
-        for hit in checker.add(itertools.islice(remaining, limit)):
+    for number in itertools.count(1):  # a further round reads more hits, only if some were duplicates
+        batch = checker.add(itertools.islice(remaining, limit))
+        for hit in batch:
+            if len(kept) >= limit and not (beyond and hit.is_relevant):
+                return kept
             repeated = checker.repeated(hit)
             if repeated is not None:
                 if run is not None:
                     run.duplicates[hit.id] = repeated.id
                 continue
             kept.append(hit)
-            if len(kept) == limit:
-                return kept
+        if len(batch) < limit or (number >= _MAX_ROUNDS and len(kept) < limit) or (len(kept) >= limit and not beyond):
+            break
     return kept
 
 

@@ -31,6 +31,8 @@ class RecallQuery:
     """The vector of the query, if the caller has computed it. Then the text is not embedded."""
     distinct: bool = True
     """False to also return hits that repeat a better hit."""
+    beyond: bool = False
+    """True to also return the relevant hits beyond ``limit``. It needs ``distinct``."""
     as_of: datetime | None = None
     min_score: float = 0.0
     without_session: str | None = None

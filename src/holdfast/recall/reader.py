@@ -19,7 +19,7 @@ from holdfast.recall.reranking import Reranking
 from holdfast.recall.search import recall
 from holdfast.recall.traces.compose import NotedContext, compose
 from holdfast.recall.traces.keeper import Traces
-from holdfast.recall.traces.search_log import SearchLog, current_log, exclude, noting, step
+from holdfast.recall.traces.search_log import SearchLog, current_log, exclude, leave_out, noting, step
 from holdfast.recall.uses import Uses
 from holdfast.runtime.clock import as_utc
 from holdfast.runtime.ids import new_id
@@ -92,11 +92,12 @@ class Reader:
         vector: "Sequence[float] | Vectors | None" = None,
         untrusted: bool = False,
         without_session: str | None = None,
+        beyond: bool = False,
     ) -> list[Hit]:
         """Return the memories and messages that are relevant to a query, best first.
 
         Text below the preset's ``min_trust`` is left out. With ``untrusted``, such text is appended after the other
-        hits.
+        hits. With ``beyond``, the relevant hits beyond the limit follow. Their ``left_out_by`` is ``limit``.
         """
         check_page(limit=limit, offset=offset)
         by_cosine = self.preset.recall.cosine_scores
@@ -113,6 +114,7 @@ class Reader:
             namespace_prefix=clean_namespace(namespace_prefix),
             vector=None if vector is None else self._embedding.model.given(vector),
             distinct=distinct,
+            beyond=beyond,
             # The reranker changes scores, so min_score is applied after it.
             min_score=0.0 if self._reranking.active or by_cosine else min_score,
             now=self._clock.now() if now is None else as_utc(now, what="now"),
@@ -123,16 +125,17 @@ class Reader:
             with_sources=self._reranking.active,
             min_trust=self.preset.min_trust,
         )
-        best = self._best(question, min_score)
+        found = best = self._best(question, min_score)
         if untrusted:
-            best = _with_outside(best, self._best(replace(question, outside=True), min_score), limit + offset)
+            outside = self._best(replace(question, outside=True), min_score)
+            best, found = _with_outside(best, outside, limit + offset), [*best, *outside]
         hits = best[offset : offset + limit]
         log = current_log()
         if log is not None:
             log.best += hits
         if as_of is None and not (log and log.preview):
             self.uses.note([hit.memory for hit in hits if hit.memory and hit.is_relevant])
-        return hits
+        return [*hits, *_beyond(found, best[: offset + limit])] if beyond else hits
 
     def _best(self, question: RecallQuery, min_score: float) -> list[Hit]:
         """Return the hits of a query after reranking, best first."""
@@ -247,6 +250,13 @@ def _with_outside(own: Sequence[Hit], outside: Sequence[Hit], limit: int) -> lis
     reserved = max(1, round(limit * _OUTSIDE_SHARE))
     first = own[: max(limit - min(reserved, len(others)), 0)]
     return [*first, *others[: limit - len(first)]]
+
+
+def _beyond(found: Sequence[Hit], returned: Sequence[Hit]) -> list[Hit]:
+    """Return the relevant hits that are not among the ``returned`` ones, because there are too many hits."""
+    known = {hit.id for hit in returned}
+    others = {hit.id: hit for hit in found if hit.is_relevant and hit.id not in known}
+    return [leave_out(hit, "limit") for hit in others.values()]
 
 
 def _without_sources(hits: Sequence[Hit]) -> list[Hit]:

@@ -160,7 +160,8 @@ def _ranked_hits(store: Store, embedding: Embedding, vector: QueryVector, questi
         )
         if hit.score >= question.min_score
     )
-    kept = without_duplicates(store, embedding, hits, question.limit) if question.distinct else islice(hits, question.limit)
+    limit = question.limit
+    kept = without_duplicates(store, embedding, hits, limit, beyond=question.beyond) if question.distinct else islice(hits, limit)
     return [_with_excerpt(store, question, hit, found) for hit in kept]
 
 

@@ -25,11 +25,11 @@ class Reason:
         return f"{self.arm} #{self.rank} ({self.score:.2f})"
 
 
-LeftOutBy: TypeAlias = Literal["floor", "budget", "origin"]
+LeftOutBy: TypeAlias = Literal["floor", "budget", "limit", "origin"]
 """Why a context does not show a hit.
 
-``floor``: it is too weak to be relevant. ``budget``: it did not fit into the token budget. ``origin``: it is not the user's own
-text, and the preset has no label for such text.
+``floor``: it is too weak to be relevant. ``budget``: it did not fit into the token budget. ``limit``: the context has its maximum
+number of hits. ``origin``: it is not the user's own text, and the preset has no label for such text.
 """
 
 
@@ -141,7 +141,7 @@ class Context:
     """The part that depends on the query."""
     hits: tuple[Hit, ...] = ()
     left_out: tuple[Hit, ...] = ()
-    """Hits that are not shown. ``left_out_by`` of each hit says why."""
+    """Hits that are not shown. ``left_out_by`` of each hit says why. All relevant hits beyond the limit are among them."""
     notices: tuple[str, ...] = ()
     """Notices for people about parts that the recall could not use, such as "Searched by words only: ...". Usually empty."""
     trace: str | None = None

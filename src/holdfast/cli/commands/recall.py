@@ -12,7 +12,7 @@ from holdfast.cli.output import brief, count, day, emit
 from holdfast.recall.relevance.answers import MANY_HITS, probable_answers
 from holdfast.types import Hit
 
-_LEFT_OUT = {"budget": "no space", "floor": "too weak", "origin": "not your own text"}
+_LEFT_OUT = {"budget": "no space", "limit": "too many hits", "floor": "too weak", "origin": "not your own text"}
 """Maps a hit's ``left_out_by`` to the words to print."""
 _RELATED = "Related, perhaps not an answer:"
 

@@ -97,7 +97,7 @@ def _why(talk: TerminalChat, _rest: str) -> None:
         output.show({"recalled": [], "left_out": []}, [output.text("why_not_yet")])
         return
     lines = [output.text("why"), *output.hits(context.hits)] if context.hits else [output.text("why_nothing")]
-    for reason in ("budget", "floor", "origin"):
+    for reason in ("budget", "limit", "floor", "origin"):
         hits = [hit for hit in context.left_out if hit.left_out_by == reason]
         lines += [output.text(f"left_out_{reason}"), *output.hits(hits)] if hits else []
     value = {"recalled": hits_json(context.hits), "left_out": hits_json(context.left_out), "notices": context.notices}

@@ -60,7 +60,7 @@ def render_block(
 ) -> Context:
     """Render hits as a block of at most ``max_tokens``. A hit that does not fit is skipped, but shorter hits after it are tried.
 
-    Hits that are not relevant are left out. Hits that probably answer the question come first, under one heading. Hits that
+    Hits that are not relevant are left out, and so are hits with a ``left_out_by``. Hits that probably answer the question come first, under one heading. Hits that
     are probably only related to the question follow under another heading.
 
     For prompt caches, the returned context also has the same lines in two parts: ``stable`` (pinned memories) and
@@ -74,9 +74,12 @@ def render_block(
     kept: list[Hit] = []
     left_out: list[Hit] = []
     parts: list[list[str]] = [[], [], []]  # pinned, answers, and hits that are probably no answer
-    answers = probable_answers(relevant)
+    answers = probable_answers([hit for hit in relevant if hit.left_out_by is None])
     for part, hits in enumerate((pinned, relevant)):
         for hit in hits:
+            if hit.left_out_by is not None:
+                left_out.append(hit)
+                continue
             if part and not hit.is_relevant:
                 left_out.append(leave_out(hit, "floor"))
                 continue

@@ -12,6 +12,7 @@ from holdfast.recall.context.sections import render_sections
 from holdfast.recall.conversation_state import ConversationState
 from holdfast.recall.cosine_scores import CosineScores
 from holdfast.recall.query import background_kinds, with_shared_apps
+from holdfast.recall.traces.search_log import leave_out
 from holdfast.types import Context, Hit, Scope
 
 __all__ = ["ContextBuilder"]
@@ -33,6 +34,7 @@ class _Recall(Protocol):
         kinds: Sequence[str] | None,
         without_session: str | None = None,
         untrusted: bool = False,
+        beyond: bool = False,
     ) -> list[Hit]: ...
 
 
@@ -94,11 +96,16 @@ class ContextBuilder:
     def _pinned_and_recalled(
         self, reader: Scope, query: str, without_session: str | None, *, untrusted: bool
     ) -> tuple[list[Hit], list[Hit]]:
-        """Return two lists: the pinned memories (at most ``_MAX_PINNED``), and the hits of a recall that are not among them."""
-        pinned = self._listed(reader, Section(words="", source="pinned", max_items=_MAX_PINNED))
+        """Return two lists: the pinned memories (at most ``_MAX_PINNED``), and the hits of a recall that are not among them.
+
+        Further pinned memories are in the second list, with a ``left_out_by``.
+        """
+        listed = self._listed(reader, Section(words="", source="pinned", max_items=_MIN_LISTED))
+        pinned, more = listed[:_MAX_PINNED], listed[_MAX_PINNED:]
         shown = {hit.id for hit in pinned}
-        found = self._planned_recall(reader, query, without_session, untrusted=untrusted)
-        return pinned, [hit for hit in found if hit.id not in shown]
+        found = [hit for hit in self._planned_recall(reader, query, without_session, untrusted=untrusted) if hit.id not in shown]
+        known = {hit.id for hit in found}
+        return pinned, [*found, *(leave_out(hit, "limit") for hit in more if hit.id not in known)]
 
     def _open_page(self, conversation: ConversationState, reader: Scope) -> ConversationState:
         """Return the state of a conversation. If its topic no longer has a page, the returned state has no topic.
@@ -129,7 +136,7 @@ class ContextBuilder:
         if section.source == "all":
             listed = self._listed(reader, replace(section, max_items=section.max_items + 1))
             if len(listed) > section.max_items:
-                return self._recall(reader, query, limit=section.max_items, kinds=section.kinds)
+                return self._recall(reader, query, limit=section.max_items, kinds=section.kinds, beyond=True)
             return listed
         if section.source == "shared":
             reader = with_shared_apps(self._store, reader)
@@ -182,18 +189,21 @@ class ContextBuilder:
         return [kind.name for kind in kinds if not kind.plain] if any(kind.plain for kind in kinds) else None
 
     def _planned_recall(self, reader: Scope, query: str, without_session: str | None, *, untrusted: bool = False) -> list[Hit]:
-        """Return the hits of a recall with the settings of the preset."""
+        """Return the hits of a recall with the settings of the preset. Relevant hits beyond the limit have a ``left_out_by``."""
         plan, kinds = self._preset.recall, self._context_kinds()
         if plan.min_cosine is None:
             return self._recall(
-                reader, query, limit=plan.limit, kinds=kinds, without_session=without_session, untrusted=untrusted
+                reader, query, limit=plan.limit, kinds=kinds, without_session=without_session, untrusted=untrusted, beyond=True
             )
         # Fetch more than the limit, because hits by words alone are dropped if their cosine is too low.
-        found = self._recall(reader, query, limit=3 * plan.limit, kinds=kinds, without_session=without_session)
+        found = self._recall(reader, query, limit=3 * plan.limit, kinds=kinds, without_session=without_session, beyond=True)
         measured = self._cosines.with_margins(found, plan.min_cosine)
-        relevant = [hit for hit in measured if hit.is_relevant][: plan.limit]
+        relevant = [hit for hit in measured if hit.is_relevant]
+        shown = [hit for hit in relevant if hit.left_out_by is None][: plan.limit]
         said = self._recalled_messages(reader, query, without_session)
-        return relevant + said + [hit for hit in measured if not hit.is_relevant]
+        weak = [hit for hit in measured if not hit.is_relevant and hit.left_out_by is None]
+        ids = {hit.id for hit in shown}
+        return [*shown, *said, *weak, *(leave_out(hit, "limit") for hit in relevant if hit.id not in ids)]
 
     def _recalled_messages(self, reader: Scope, query: str, without_session: str | None) -> list[Hit]:
         """Return the relevant messages of the user that no recalled memory covers. Messages in the window are left out.

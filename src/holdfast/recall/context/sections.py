@@ -143,7 +143,7 @@ def _fill(
 ) -> _FilledSection:
     """Return the section with as many hits as fit into the budget. The section is empty if no hit fits.
 
-    Messages that do not come from the user are left out. In a section of relevant hits, hits that are not relevant are left
+    Messages that do not come from the user are left out, and so are hits with a ``left_out_by``. In a section of relevant hits, hits that are not relevant are left
     out, too. ``words`` are the fixed phrases of the section, and ``values`` are the texts for the placeholders in these
     phrases.
     """
@@ -151,7 +151,8 @@ def _fill(
     used = count_tokens(f"{frame}\n{words.closing}")
     lines: list[str] = []
     shown: list[Hit] = []
-    left_out: list[Hit] = []
+    left_out: list[Hit] = [hit for hit in hits if hit.left_out_by is not None]
+    hits = [hit for hit in hits if hit.left_out_by is None]
     fitting = _most_important(section, words, hits, budget=budget - used, line_context=line_context)
     for hit in hits:
         foreign = hit.message is not None and hit.provenance != "user"  # these layouts do not label their lines

@@ -51,8 +51,8 @@ class Hit(Model):
     left_out_by: LeftOutBy | None = None
     """Why a context block does not show the hit. Null if the block shows it, or if there is no block.
 
-    `floor`: the hit is too weak to be relevant. `budget`: it did not fit into the token budget. `origin`: it is not the user's
-    own text, and the preset has no label for such text.
+    `floor`: the hit is too weak to be relevant. `budget`: it did not fit into the token budget. `limit`: the block has its
+    maximum number of hits. `origin`: it is not the user's own text, and the preset has no label for such text.
     """
     successor: Memory | None = None
     """The live memory that superseded the memory derived from this message. Null if there is none, or if the hit is a memory."""

@@ -157,7 +157,7 @@ export function contextPanel(context) {
           hits.map((hit, index) => hitCard(hit, { open: index < 3 })),
         )
       : h("p.quiet", {}, t("context.nothing")),
-    ["budget", "floor", "origin"].map((reason) =>
+    ["budget", "limit", "floor", "origin"].map((reason) =>
       notShown(
         reason,
         leftOut.filter((hit) => hit.left_out_by === reason),

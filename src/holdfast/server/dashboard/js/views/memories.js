@@ -316,10 +316,8 @@ function drawHits(state, hits) {
   ];
 }
 
-const EXACT = ["text", "time", "key", "topic"];
-
-/** A hit counts if it is probably relevant, or if it was found by words, a date, a key or a topic. */
-const isStrong = (hit) => hit.relevant !== false || hit.why.some((reason) => EXACT.includes(reason.arm));
+/** A hit counts if it is relevant, as in every other interface. Weaker matches are in a list of their own. */
+const isStrong = (hit) => hit.relevant !== false;
 
 function hitRow(state, hit) {
   if (!hit.memory) return hitCard(hit, { open: false });
