@@ -5,6 +5,9 @@ from datetime import timedelta
 from typing import Any
 
 from holdfast import Engine
+from holdfast.config.models import make_sentence_reader
+from holdfast.forgetting.rebuild import ReadAgain
+from holdfast.learning.capture import Extractor
 from holdfast.services import services
 from holdfast.testing import FrozenClock
 from holdfast.types import Author, Memory, Put, Scope
@@ -117,3 +120,12 @@ def test_the_note_on_a_topic_is_written_again_from_its_remaining_memories(open_m
     assert after.valid_from == note.valid_from
     memory.erase(id=stays.id)
     assert of_kind(memory, topics.recent_kind) == []
+
+
+def test_the_results_of_the_sentence_reader_are_kept_with_the_messages_that_it_read(memory: Engine) -> None:
+    said = memory.session(user="ana").add("user", "My sister plays the cello in an orchestra.")
+    extractor = memory.preset.extractor
+    assert isinstance(extractor, Extractor)
+    read = ReadAgain.of(extractor, [said], make_sentence_reader("talk-reader-s"))
+    assert read.messages == {said.id}
+    assert [each.sources for each in read.puts] == [(said.id,)]

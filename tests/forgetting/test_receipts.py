@@ -14,6 +14,7 @@ from holdfast import Engine
 from holdfast.errors import NotFound
 from holdfast.forgetting.erase import Erasing, erase
 from holdfast.forgetting.needles import make_needles
+from holdfast.forgetting.records import tombstones
 from holdfast.presets.base import Paragraph
 from holdfast.presets.default import DEFAULT
 from holdfast.protocols import Transaction
@@ -220,6 +221,15 @@ def test_the_copies_that_holdfast_made_are_erased_too(memory: Engine, folder: Pa
     assert files_with(NEEDLE) == ["elsewhere.bin"]
     assert {first.name, second.name} <= set(files_with(CONTROL))
     assert not list(folder.glob("b/*.registry.jsonl"))
+
+
+def test_no_erasure_is_recorded_in_a_copy_without_the_erased_data(memory: Engine, folder: Path, open_memory: OpenMemory) -> None:
+    memory.remember("plays the cello", user="bob")
+    copy = memory.backup(folder / "copy.db")
+    lost = memory.remember("plays the viola", user="ana")
+    assert memory.erase(id=lost.id).verified
+    with open_memory(path=copy) as again:
+        assert tombstones(services(again).store) == []
 
 
 def test_an_erased_copy_of_an_encrypted_store_opens_with_its_key(open_memory: OpenMemory, folder: Path) -> None:

@@ -131,3 +131,13 @@ def test_the_hash_of_an_erased_name_depends_on_the_secret_and_the_scope() -> Non
     }
     assert len(marks) == 6
     assert all(len(mark) == 32 and "ana" not in mark for mark in marks)
+
+
+def test_erasing_the_memories_of_an_app_removes_every_trace_of_the_app(memory: Engine) -> None:
+    memory.apps.install("a")
+    traced = {app: memory.context("zarzamora", user="ana", app=app).trace for app in ("a", "b")}
+    memory.remember("plays the cello", user="ana", app="a")
+    assert [each.id for each in memory.traces(user="ana", app="a")] == [traced["a"]]
+    memory.apps.purge("a")
+    assert memory.traces(user="ana", app="a") == []
+    assert [each.id for each in memory.traces(user="ana", app="b")] == [traced["b"]]

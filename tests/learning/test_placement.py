@@ -108,3 +108,8 @@ def test_a_decision_about_the_work_belongs_to_the_project(text: str) -> None:
 )
 def test_an_observation_of_a_bug_does_not_follow_the_user_into_other_projects(text: str) -> None:
     assert not belongs_to_user(text, kind="fact", reader=make_sentence_reader("talk-reader-s"))
+
+
+@pytest.mark.parametrize("text", ["My dog sleeps in the kitchen.", "My shoes are size 43."])
+def test_a_lasting_statement_about_the_users_own_things_belongs_to_the_user(text: str) -> None:
+    assert belongs_to_user(text, kind="fact", reader=make_sentence_reader("talk-reader-s"))

@@ -1,5 +1,6 @@
 """Access tokens of an OAuth authorization server, over HTTP and MCP, with a real authorization server and the official client."""
 
+import json
 from collections.abc import Iterator
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -7,6 +8,7 @@ from urllib.parse import parse_qs, urlsplit
 import httpx2
 import pytest
 from cryptography.hazmat.primitives.asymmetric import rsa
+from jwt.algorithms import RSAAlgorithm
 from mcp import Client
 from mcp.client.auth import OAuthClientProvider
 from mcp.client.streamable_http import streamable_http_client
@@ -155,6 +157,18 @@ def test_tokens_with_unknown_keys_do_not_cause_repeated_requests_to_the_issuer(
     issuer.rotate()
     assert [_get(served, _token(served, issuer)).status_code for _ in range(3)] == [401] * 3
     assert issuer.asked == 1
+
+
+def test_a_token_that_names_no_key_is_accepted_if_the_issuer_has_one_key(served: Served, issuer: AuthorizationServer) -> None:
+    assert _get(served, _token(served, issuer, names_key=False)).status_code == 200
+
+
+def test_a_token_that_names_no_key_is_refused_if_the_issuer_has_two_keys(served: Served, issuer: AuthorizationServer) -> None:
+    public = json.loads(RSAAlgorithm.to_jwk(rsa.generate_private_key(public_exponent=65537, key_size=2048).public_key()))
+    issuer.more_keys.append({**public, "kid": "second", "alg": "RS256", "use": "sig"})
+    refused = _get(served, _token(served, issuer, names_key=False))
+    assert (refused.status_code, "does not list" in refused.text) == (401, True)
+    assert _get(served, _token(served, issuer)).status_code == 200
 
 
 def test_access_keys_work_alongside_tokens(served: Served) -> None:

@@ -8,6 +8,7 @@ import pytest
 from holdfast import Agent, Engine, Memory, Trace
 from holdfast.errors import NotFound
 from holdfast.protocols import TraceFilter
+from holdfast.recall.traces.search_log import SearchLog, noting, step
 from holdfast.services import services
 from holdfast.testing import FrozenClock, ScriptedChat
 
@@ -235,3 +236,12 @@ def test_explain_finds_the_rank_of_a_memory_that_no_recall_finds(memory: Engine)
     explained = memory.explain(far.id, QUESTION)
     assert explained.outcome in ("not_found", "limit")
     assert (explained.candidate.rank or 0) > 30
+
+
+def test_the_steps_of_a_search_take_no_longer_than_the_search() -> None:
+    log = SearchLog()
+    with noting(log):
+        for _ in range(2):
+            with step("models"):
+                pass
+    assert 0 < log.steps["models"] <= log.elapsed

@@ -18,7 +18,15 @@ from holdfast.config.settings import Settings
 from holdfast.errors import HoldfastError, SettingsError
 from holdfast.server.api.problem import AsgiScope, Receive, Send, problem_of, problem_response
 from holdfast.server.middleware.limits import Rate, RateLimiter
-from holdfast.server.middleware.security import Policy, Security, check_bind, is_loopback, principal_of, request_id_of
+from holdfast.server.middleware.security import (
+    Policy,
+    Security,
+    _with_security_headers,
+    check_bind,
+    is_loopback,
+    principal_of,
+    request_id_of,
+)
 from holdfast.services import services
 
 uvicorn = pytest.importorskip("uvicorn")
@@ -493,3 +501,17 @@ def test_the_security_policy_is_built_from_the_settings() -> None:
     default = Policy.of(Settings())
     assert (default.limit_of("/v1/x"), default.limit_of("/chat/audio")) == (1 << 20, 32 << 20)
     assert default.rate == Rate(per_second=50, burst=200)
+
+
+@pytest.mark.parametrize(
+    ("headers", "control"),
+    [
+        ([(b"Content-Type", b"text/css"), (b"cache-control", b"max-age=60")], b"max-age=60"),
+        ([(b"x-kind", b"application/json"), (b"content-type", b"text/html")], b"no-cache"),
+        ([(b"x-kind", b"text/html"), (b"content-type", b"application/json"), (b"cache-control", b"max-age=60")], b"no-store"),
+        ([(b"etag", b"image/1")], b"no-store"),
+    ],
+)
+def test_only_the_content_type_decides_whether_a_response_may_be_cached(headers: Any, control: bytes) -> None:
+    sent = _with_security_headers(headers, "req_1")
+    assert [value for name, value in sent if name == b"cache-control"] == [control]

@@ -8,7 +8,7 @@ import threading
 import pytest
 
 from holdfast.errors import InvalidInput, ModelBusy
-from holdfast.server.api.problem import problem_of
+from holdfast.server.api.problem import STATUS, problem_of
 from holdfast.server.middleware.addresses import AllowedHosts, is_loopback, is_same_origin, split_authority
 from holdfast.server.middleware.shutdown import ShutdownFlag
 from holdfast.server.routes.admin.backups import _dump
@@ -97,3 +97,12 @@ def test_a_busy_model_says_when_to_try_again(seconds: float | None, header: str 
 )
 def test_the_command_that_backs_up_a_database_has_its_place_but_not_its_password(location: str, where: str) -> None:
     assert _dump(location) == f"pg_dump --format=custom --schema=holdfast --file=holdfast.dump {where}"
+
+
+@pytest.mark.parametrize(
+    "code",
+    ["store_busy", "store_closed", "weights_missing", "weights_unavailable", "extra_missing", "key_missing", "model_unavailable",
+     "model_busy", "no_chat_model", "no_transcriber"],
+)  # fmt: skip
+def test_what_may_work_later_or_after_a_setup_is_answered_with_503(code: str) -> None:
+    assert STATUS[code] == 503

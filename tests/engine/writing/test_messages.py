@@ -142,3 +142,24 @@ def test_a_session_off_the_record_keeps_its_messages_only_in_memory(memory: Engi
     assert (session.messages(), session.pop()) == ([], None)
     assert memory.stats().messages == 0
     assert memory.sessions(user="ana") == []
+
+
+def test_the_dialogue_act_of_a_message_is_stored(memory: Engine) -> None:
+    session = memory.session(user="ana")
+    for role, text in (
+        ("user", "Where is my viola?"),
+        ("assistant", "Where do you live?"),
+        ("user", "In Lyon."),
+        ("user", "thanks!"),
+    ):
+        session.add(role, text)
+    stored = session.messages()
+    assert [each.act for each in stored] == ["question", "question", "reply", "small_talk"]
+    assert [each.asks for each in stored] == [True, True, False, False]
+
+
+def test_a_session_recalls_text_of_others_only_on_request(memory: Engine) -> None:
+    memory.session(user="ana").add("user", "The museum opens at ten.", origin="web")
+    session = memory.session(user="ana")
+    assert session.recall("museum opens") == []
+    assert [hit.provenance for hit in session.recall("museum opens", untrusted=True)] == ["web"]

@@ -281,3 +281,21 @@ def test_lists_and_times_are_accepted_up_to_their_limits(clock: FrozenClock) -> 
 
 def test_a_text_that_is_not_indexed_may_be_four_times_as_long() -> None:
     assert MAX_UNINDEXED_TEXT == 4 * MAX_TEXT
+
+
+def test_a_memory_stated_again_supersedes_others_from_the_time_that_it_names(memory: Engine, clock: FrozenClock) -> None:
+    old = put(memory, clock, "I play the cello", valid_from=clock.now() - 48 * HOUR)
+    new = put(memory, clock, "I play the viola")
+    clock.advance(HOUR)
+    since = clock.now() - 24 * HOUR
+    again = put(memory, clock, "I play the viola", replaces=(old.id,), valid_from=since)
+    assert again.id == new.id
+    gone = every(memory)["I play the cello"]
+    assert (gone.status, gone.replaced_by, gone.valid_to) == ("superseded", new.id, since)
+
+
+def test_an_older_value_that_arrives_late_supersedes_nothing(memory: Engine, clock: FrozenClock) -> None:
+    other = put(memory, clock, "I rent a flat in Lyon", valid_from=clock.now() - 72 * HOUR)
+    put(memory, clock, "Porto", key="home", kind="profile", valid_from=clock.now() - HOUR)
+    late = put(memory, clock, "Lyon", key="home", kind="profile", valid_from=clock.now() - 48 * HOUR, replaces=(other.id,))
+    assert (late.status, every(memory)["I rent a flat in Lyon"].status) == ("superseded", "live")

@@ -142,3 +142,13 @@ def test_a_sentence_of_a_summary_without_any_word_of_the_conversation_is_left_ou
     )
     assert text == "The user set a timer."
     assert reasons == ("left out a sentence whose words do not occur in the conversation",)
+
+
+def test_a_month_follows_from_a_day_of_that_month() -> None:
+    assert checked(["U: I moved on 5 May 2019"], "The user moved in May 2019.") is None
+    assert checked(["U: I moved on 5 May 2019"], "The user moved in June 2019.") is not None
+
+
+def test_words_about_one_relative_are_not_evidence_about_another() -> None:
+    assert checked(["U: my sister is a surgeon and my brother is a painter"], "The user's sister is a painter.") is not None
+    assert checked(["U: my sister is a surgeon and my brother is a painter"], "The user's brother is a painter.") is None

@@ -25,7 +25,7 @@ from holdfast.learning.topics.assign import (
     split_needed,
     topic_of,
 )
-from holdfast.learning.topics.clusters import UNPLACED, groups, k_means, term_vectors
+from holdfast.learning.topics.clusters import UNPLACED, groups, k_means, term_vectors, with_words
 from holdfast.services import services
 from holdfast.testing import HashEmbedder, ScriptedChat
 from holdfast.testing.samples import ANA, a_memory
@@ -531,3 +531,10 @@ def test_zero_and_nan_vectors_get_no_group(count: int) -> None:
 )
 def test_a_topic_is_not_named_after_words_that_fit_any_subject(texts: list[str], generic: set[str]) -> None:
     assert generic.isdisjoint(name_topic(texts, known=()).name.split("-"))
+
+
+def test_what_all_vectors_have_in_common_does_not_count() -> None:
+    rows = np.random.default_rng(3).normal(size=(6, 8)).astype(np.float32)
+    texts = [f"text number {number}" for number in range(6)]
+    common = np.arange(8, dtype=np.float32)
+    assert np.allclose(with_words(rows + common, texts), with_words(rows, texts), atol=1e-5)

@@ -257,3 +257,18 @@ def test_a_write_that_names_its_user_only_in_the_query_is_refused(
     assert (refused.status_code, served.client.get("/v1/memories").json()["items"]) == (400, [])
     assert "reads no user from the query" in refused.json()["detail"]
     assert served.client.request(method, path, json={**body, "user": "ana"}).status_code in {200, 201}
+
+
+def test_a_list_has_fifty_items_if_no_number_is_given(served: Served) -> None:
+    for number in range(52):
+        served.client.post("/v1/memories", json={"text": f"owns book {number}", "user": "ana"})
+    page = served.client.get("/v1/memories?user=ana").json()
+    assert (len(page["items"]), page["total"]) == (50, 52)
+
+
+def test_the_preview_of_an_erased_message_needs_no_session(served: Served) -> None:
+    session = served.client.post("/v1/sessions", json={"user": "ana"}).json()["id"]
+    message = served.client.post(f"/v1/sessions/{session}/messages", json={"role": "user", "text": "I play the cello."}).json()
+    of_message = served.client.post("/v1/erase/preview", json={"source": message["id"]}).json()
+    of_session = served.client.post("/v1/erase/preview", json={"session": session}).json()
+    assert (of_message["messages"], of_session["messages"], of_session["sessions"]) == (1, 1, 1)

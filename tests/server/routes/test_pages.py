@@ -256,3 +256,15 @@ def test_a_key_that_is_bound_to_an_app_cannot_change_the_settings_of_a_user(serv
         assert (answer.status_code, answer.json()["code"]) == (403, "forbidden")
     own = served.as_(served.key("write", user="ana"))
     assert own.put("/v1/users/ana", json={"timezone": "Asia/Tokyo"}).json()["timezone"] == "Asia/Tokyo"
+
+
+def test_a_memory_of_an_app_names_the_session_of_its_first_message(served: Served) -> None:
+    with served.pool.lease("default") as memory:
+        said = memory.session(id="c7", user="ana", app="kitchen").add("user", "The oven runs hot.")
+        earlier = memory.remember("the oven is old", user="ana", app="kitchen")
+        memory.remember("the oven runs hot", user="ana", app="kitchen", sources=[earlier.id, said.id])
+    listed = served.client.get("/apps/kitchen/memories?user=ana").json()["memories"]
+    assert {each["content"]: each["sourceConversationId"] for each in listed} == {
+        "the oven is old": None,
+        "the oven runs hot": "c7",
+    }

@@ -217,3 +217,17 @@ def test_json_of_an_unknown_program_is_not_stored_as_a_text_document(served: Ser
     assert not stored(served)
     named = served.client.post("/v1/import", params={"name": "notes.txt", "user": "ana", "format": "text"}, content=content)
     assert named.json()["memories"]["imported"] == 1
+
+
+def test_a_bound_key_may_not_read_the_setup(served: Served) -> None:
+    admin, bound = served.key("admin"), served.key("admin", user="ana")
+    assert served.as_(bound).get("/v1/setup").status_code == 403
+    assert served.as_(admin).get("/v1/setup").status_code == 200
+
+
+def test_the_messages_of_a_sample_follow_each_other(served: Served) -> None:
+    user = served.client.post("/v1/samples", json={"language": "en"}).json()["users"][0]
+    session = served.client.get("/v1/sessions", params={"user": user}).json()["items"][0]["id"]
+    times = [each["at"] for each in served.client.get(f"/v1/sessions/{session}/messages", params={"user": user}).json()["items"]]
+    assert len(times) > 2
+    assert times == sorted(set(times))
