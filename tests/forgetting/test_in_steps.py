@@ -9,7 +9,7 @@ import pytest
 from holdfast import Engine
 from holdfast.errors import NotFound, StoreFull
 from holdfast.forgetting.erase import Erasing, erase
-from holdfast.protocols import MemoryFilter, MessageFilter, Store, Transaction
+from holdfast.protocols import SCRUB, MemoryFilter, MessageFilter, Store, Transaction
 from holdfast.services import services
 from holdfast.testing import FrozenClock
 from holdfast.types import Receipt, Scope
@@ -127,3 +127,23 @@ def test_memories_with_other_sources_are_derived_again_on_a_full_disk_too(memory
     receipt = erase(cast("Store", disk), memory.preset, {"session": "s"}, how)
     assert (receipt.messages, receipt.rebuilt, receipt.verified) == (6, 1, True)
     assert ["shed" in each.text for each in memory.memories(user="ana", kind="summary")] == [True]
+
+
+def test_a_disk_that_fills_up_before_the_last_step_reports_the_rows_that_are_gone(memory: Engine, clock: FrozenClock) -> None:
+    session = memory.session(user="ana", id="s")
+    lost = [session.add("user", f"zarzamora, {number}") for number in range(6)]
+    kept = memory.session(user="ana", id="t").add("user", "I paint the shed green.")
+    memory.remember("zarzamora and a shed", user="ana", kind="summary", sources=[kept.id, *(each.id for each in lost)])
+    disk = SmallDisk(services(memory).store, rows=4, transactions=3)  # the first one is undone
+    with pytest.raises(StoreFull, match="only a part was erased: 6 messages"):
+        erase(cast("Store", disk), memory.preset, {"session": "s"}, Erasing(now=clock.now(), scope=Scope(user="ana")))
+    assert session.messages() == []
+
+
+@pytest.mark.parametrize(("rewrite", "scrub"), [(True, "pending"), (False, "log")])
+def test_an_interrupted_erasure_records_what_must_still_be_overwritten(
+    full: Engine, clock: FrozenClock, *, rewrite: bool, scrub: str
+) -> None:
+    with pytest.raises(StoreFull):
+        erase_ana(full, clock, SmallDisk(services(full).store, rows=4, transactions=2), rewrite=rewrite)
+    assert services(full).store.setting(SCRUB) == scrub

@@ -79,15 +79,17 @@ def test_the_base_document_is_distilled_again_from_the_remaining_summaries_and_f
     clock.advance(timedelta(hours=1))
     second = put(memory, clock, "A crate of zarzamora stays in Porto.", kind="summary", sources=(lost.id,))
     fact = put(memory, clock, "My sister plays the cello", kind="fact")
+    clock.advance(timedelta(hours=1))
+    newer = put(memory, clock, "My brother paints boats", kind="fact")
     put(
         memory, clock, "Lisbon, the crate of zarzamora and a cello.", kind=base.kind, key=base.key,
-        sources=(first.id, second.id, fact.id),
+        sources=(first.id, second.id, fact.id, newer.id),
     )  # fmt: skip
     assert memory.erase(source=lost.id).verified
     (after,) = of_kind(memory, base.kind)
     assert ("Lisbon" in after.text, "cello" in after.text, "zarzamora" in after.text) == (True, True, False)
-    assert (after.key, after.sources) == (base.key, (first.id, fact.id))
-    assert after.valid_from == fact.valid_from
+    assert (after.key, after.sources) == (base.key, (first.id, fact.id, newer.id))
+    assert after.valid_from == newer.valid_from
 
 
 def test_a_base_document_without_other_sources_is_gone(memory: Engine, clock: FrozenClock) -> None:
@@ -124,8 +126,9 @@ def test_the_note_on_a_topic_is_written_again_from_its_remaining_memories(open_m
 
 def test_the_results_of_the_sentence_reader_are_kept_with_the_messages_that_it_read(memory: Engine) -> None:
     said = memory.session(user="ana").add("user", "My sister plays the cello in an orchestra.")
-    extractor = memory.preset.extractor
+    extractor, reader = memory.preset.extractor, make_sentence_reader("talk-reader-s")
     assert isinstance(extractor, Extractor)
-    read = ReadAgain.of(extractor, [said], make_sentence_reader("talk-reader-s"))
+    assert reader is not None
+    read = ReadAgain.of(extractor, [said], reader)
     assert read.messages == {said.id}
     assert [each.sources for each in read.puts] == [(said.id,)]

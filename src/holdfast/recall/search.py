@@ -404,11 +404,13 @@ def _with_excerpt(store: Store, question: RecallQuery, hit: Hit, found: dict[int
     A query for untrusted text keeps the quotation, and marks the hit as quoted.
     """
     message: Message | None = hit.message
-    own = None if message is None else own_part(message, question)
-    if message is not None and own is not None and own != message.text:
+    if message is None:
+        return hit
+    own = own_part(message, question)
+    if own != message.text:
         if not question.outside:
             return replace(hit, excerpt=own[:_MAX_WHOLE_CHARACTERS])
         hit = replace(hit, is_quoted=True)
-    if message is None or len(message.text) <= _MAX_WHOLE_CHARACTERS:
+    if len(message.text) <= _MAX_WHOLE_CHARACTERS:
         return hit
     return replace(hit, excerpt=store.chunk_text(message.seq, found[message.seq].chunk, message.text).strip())

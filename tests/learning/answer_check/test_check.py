@@ -10,6 +10,7 @@ import pytest
 
 from holdfast.config.models import make_sentence_reader
 from holdfast.errors import ModelUnavailable
+from holdfast.learning.answer_check.amounts import Said, wrong_amount
 from holdfast.learning.answer_check.check import problem, without_distortions
 from holdfast.learning.answer_check.evidence import evidence_for
 from holdfast.protocols import Comparison, Reading, SentenceReader
@@ -147,6 +148,19 @@ def test_a_sentence_of_a_summary_without_any_word_of_the_conversation_is_left_ou
 def test_a_month_follows_from_a_day_of_that_month() -> None:
     assert checked(["U: I moved on 5 May 2019"], "The user moved in May 2019.") is None
     assert checked(["U: I moved on 5 May 2019"], "The user moved in June 2019.") is not None
+
+
+@pytest.mark.parametrize(
+    ("item", "follows"),
+    [
+        ("The user moved in May 2019.", True),
+        ("The user moved on 5 May.", True),
+        ("The user moved in June 2019.", False),
+        ("The user moved in May 2018.", False),
+    ],
+)
+def test_a_date_follows_from_a_known_text_if_their_common_parts_are_equal(item: str, *, follows: bool) -> None:
+    assert (wrong_amount(item, [Said("Yes, that is right.", _AT)], ["moved on 5 May 2019"]) is None) is follows
 
 
 def test_words_about_one_relative_are_not_evidence_about_another() -> None:
