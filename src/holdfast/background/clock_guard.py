@@ -61,7 +61,7 @@ def observe(record: ClockRecord, now: datetime) -> ClockRecord:
 
 
 class ClockGuard:
-    """Keeps the record of the clock in a store."""
+    """Keeps the trusted time of a store: reads it, updates it from the clock, and checks the clock against it."""
 
     def __init__(self, store: Store, clock: Clock) -> None:
         self._store = store
@@ -86,7 +86,7 @@ class ClockGuard:
         return now
 
     def check(self) -> Finding:
-        """Return the result of the clock check for ``holdfast doctor``."""
+        """Return a finding for ``holdfast doctor``. It says whether the clock has jumped ahead of the trusted time."""
         record = observe(self._read(), self._clock.now())
         if record.jumped_to is None:
             return Finding(check="clock", ok=True, detail=translatable("clock.ok", "agrees with the store"))

@@ -249,7 +249,7 @@ class Condenser:
         )
 
     def _distill(self, job: Job) -> Work:
-        """Merge recent facts, and all summaries except the newest, into the base document."""
+        """Merge recent and important facts, and all but the newest few summaries, into the base document."""
         scope, rules = self._scope(job), self._preset.base
         waiting = self.unincorporated(self._store, scope)
         taken = waiting[: due(len(waiting), rules.when)] if rules else []

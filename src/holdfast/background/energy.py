@@ -153,7 +153,7 @@ class Energy:
         return _consumed(self._store)
 
     def by_operation(self, *, since: str = "") -> dict[str, float]:
-        """Return the energy units used by each kind of job since a day, given as ``2026-03-01``."""
+        """Return the energy units that each kind of job has used, starting with the day ``since`` (such as ``2026-03-01``)."""
         units: dict[str, float] = {}
         for spend in self._store.spend(since=since):
             units[spend.purpose] = units.get(spend.purpose, 0.0) + spend.energy

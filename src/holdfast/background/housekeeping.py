@@ -175,7 +175,7 @@ class Housekeeping:
                 tx.remove_stored_responses(before=now - RETENTION)
 
     def _purgeable(self, reads: Reads, now: datetime) -> list[Memory]:
-        """Return the memories whose lifetime is over, and the retired memories whose undo window has passed."""
+        """Return the memories whose lifetime is over, and the forgotten and expired memories whose undo window has passed."""
         limit = now - self._preset.undo_window
         return [
             *reads.memories(MemoryFilter(expired_by=now, statuses=None)),

@@ -242,7 +242,7 @@ class JobRunner:
 
 
 class _Deadly(StoreError):
-    """Too many workers died during a job."""
+    """Raised instead of running a job again, because too many workers have died during the job."""
 
 
 def deaths(job: Job) -> int:

@@ -83,7 +83,7 @@ class Scheduler:
             self._thread.wake()  # an earlier process may have left work
 
     def stop(self) -> None:
-        """Stop the thread and record which memories were used. Queued work stays queued."""
+        """Stop the worker threads, and record which memories were used. Queued jobs stay in the queue."""
         if self._thread is not None:
             self._thread.stop()
         if self._threads is not None and not self._threads.stop(_STOP_SECONDS):
@@ -153,7 +153,7 @@ class Scheduler:
         return busy
 
     def _run_jobs(self) -> bool:
-        """Run a job, or wait for running jobs. Return False if there are none."""
+        """Run one queued job. If there are job threads, let them work for a moment instead. Return False if there was no job."""
         if self._threads is not None:
             return self._threads.step()
         with self._one_job:  # so that drain() waits for the job of the thread

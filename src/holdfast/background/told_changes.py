@@ -27,7 +27,7 @@ _MIN_KEEP: Final = 0.5
 
 
 class ChangeFinder:
-    """Finds the known memories and claims that sentences of one conversation make outdated."""
+    """Finds memories and earlier claims that are no longer true, according to the sentences of one conversation."""
 
     def __init__(
         self,

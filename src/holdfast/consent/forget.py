@@ -159,7 +159,7 @@ def _is_owned(hit: Hit, scope: Scope, preset: Preset) -> bool:
 
 
 class _Terms:
-    """The search terms of the subject that the user wants to be forgotten."""
+    """The search terms of the subject that the user wants the assistant to forget."""
 
     def __init__(self, subject: str, languages: Sequence[str]) -> None:
         self.wanted = query_terms(subject, languages)

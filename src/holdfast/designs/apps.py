@@ -204,7 +204,7 @@ class MemorySubAgent:
         )
 
     def get_memories(self, app_id: str, limit: int = 10) -> list[AppMemory]:
-        """Return the memories of an app, most recently updated first."""
+        """Return at most ``limit`` memories of an app, most recently updated first."""
         found = sorted(self._memories(app_id), key=lambda memory: (memory.updated_at, memory.item), reverse=True)[:limit]
         log.log(self._level, "🧠 Retrieved %d memories for app %s", len(found), app_id)
         return [self._as_app_memory(memory) for memory in found]
@@ -288,7 +288,7 @@ class SensitiveLoop:
         return await self._agent.create_memory(MemoryCreationRequest(app_id=app_id, conversation_id=conversation_id))
 
     def get_memories_for_app(self, app_id: str) -> list[AppMemory]:
-        """Return all memories of an app, as input for :meth:`format_memories_for_context`."""
+        """Return the ten most recently updated memories of an app, as input for :meth:`format_memories_for_context`."""
         return self._agent.get_memories(app_id)
 
     def format_memories_for_context(self, memories: Sequence[AppMemory]) -> str:

@@ -60,7 +60,7 @@ def footer(counts: Mapping[str, int]) -> dict[str, Any]:
 
 
 def to_record(entry: Entry) -> dict[str, Any]:
-    """Return an entry as a JSON object."""
+    """Return an entry of an export as a JSON object. Its field ``type`` names the type of the entry."""
     name, encode = _ENCODERS[type(entry)]
     return {"type": name, **encode(entry)}
 

@@ -69,7 +69,7 @@ class Walk:
         """
 
     def entries(self) -> Iterator[Entry]:
-        """Yield all entries."""
+        """Yield all selected data as entries, grouped by type. The users come first."""
         yield from self.users()
         yield from self.apps()
         yield from self.messages()
@@ -91,7 +91,7 @@ class Walk:
             yield entry
 
     def users(self) -> Iterator[UserProfile]:
-        """Yield the profiles of all users, or of the one selected user."""
+        """Yield the profiles of all users if everything is selected, or of one user if exactly that user is selected."""
         if self._selection.is_whole:
             names: Iterator[str] | Sequence[str] = self._user_names()
         else:
@@ -106,7 +106,7 @@ class Walk:
             offset += len(names)
 
     def apps(self) -> Iterator[AppRecord]:
-        """Yield the records of all apps, or of the one selected app."""
+        """Yield the records of all apps if everything is selected, or of one app if exactly that app is selected."""
         owner = self._selection.owner
         found = self._store.apps() if self._selection.is_whole or set(owner) == {"app"} else []
         yield from self._counted("apps", (app for app in found if owner.get("app") in (None, app.app)))

@@ -145,7 +145,7 @@ class Registry:
         self.path = None if "://" in location else Path(f"{location}.registry.jsonl")
 
     def add_copy(self, path: Path) -> None:
-        """Record that Holdfast has made a copy of the store."""
+        """Record the path of a copy that Holdfast has made of the store."""
         self._append({"copy": str(path.absolute())})
 
     def add_tombstone(self, tenant: str, stone: Tombstone) -> None:
@@ -153,7 +153,7 @@ class Registry:
         self._append({"tenant": tenant, "erasure": stone.id, "kinds": stone.kinds, "mark": stone.mark})
 
     def copies(self) -> list[Path]:
-        """Return the recorded copies, oldest first."""
+        """Return the paths of the recorded copies of the store, oldest first."""
         return list(dict.fromkeys(Path(line["copy"]) for line in self._lines() if "copy" in line))
 
     def tenants(self) -> set[str]:

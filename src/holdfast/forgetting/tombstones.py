@@ -31,7 +31,10 @@ def apply_tombstones(store: Store, preset: Preset, stones: Iterable[Tombstone], 
 
 
 def _targets(store: Store, stone: Tombstone) -> Iterator[tuple[Mapping[str, str], Scope | None]]:
-    """Yield the data in a store that a tombstone identifies, as erasure targets. A session comes with its scope."""
+    """Yield the data in a store that a tombstone identifies. Each result is a pair: an erasure target, and a scope.
+
+    The scope is None unless the tombstone identifies a session by a hash.
+    """
     if stone.is_exact:
         yield {stone.kinds[0]: stone.mark}, None
         return

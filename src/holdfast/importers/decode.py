@@ -42,7 +42,7 @@ _TIMES = ("valid_to", "expires_at", "last_used_at", "last_seen_at", "retired_at"
 
 
 def to_entry(fields: Fields, tenant: str) -> Entry:
-    """Convert the fields of a line to an entry. If a field is invalid, raise InvalidInput with the line's number."""
+    """Convert the fields of one line of an export to an entry. Raise InvalidInput with the line's number if a field is bad."""
     decode = _DECODERS.get(fields.name("type"))
     if decode is None:
         raise fields.fail(translatable("import.no_type", "there is no type {kind!r}.", kind=fields.text("type")))

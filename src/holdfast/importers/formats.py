@@ -250,6 +250,6 @@ def find_format(path: Path, name: str | None = None) -> Format:
 
 
 def listed_formats() -> str:
-    """Return the formats, one per line."""
+    """Return a text that lists the import formats, one per line: the name and a short description."""
     width = max(len(each.name) for each in FORMATS)
     return "\n".join(f"  {each.name:{width}}  {each.title}" for each in FORMATS)

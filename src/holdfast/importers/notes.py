@@ -50,7 +50,7 @@ class NoteWriter:
         self._files.add(self._scope_of(note), note)
 
     def find_moved_files(self, reads: Reads) -> None:
-        """Find the files that were moved since an earlier import. Call it after :meth:`check` of every note."""
+        """Find the files that were moved since an earlier import. Before this, call :meth:`check` for every note."""
         self._moved = self._files.find(reads)
 
     def prepare(self, reads: Reads, notes: Sequence[Note]) -> list[Prepared | None]:

@@ -48,7 +48,7 @@ def searched_texts(entry: object) -> list[TextAndLanguage]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Restore:
-    """Stores entries in one transaction."""
+    """Stores the entries of a Holdfast export in one transaction."""
 
     tx: Transaction
     preset: Preset

@@ -164,7 +164,7 @@ class Import:
         )
 
     def _store_batch(self, batch: Sequence[Record]) -> None:
-        """Store records in one transaction. All slow work on their texts is done before it."""
+        """Store records in one transaction. All slow work on their texts is done before the transaction starts."""
         now = self._clock.now()
         notes = [record for record in batch if isinstance(record, Note)]
         self._ready, self._acts = self._prepare_messages(batch, now), Acts()
@@ -227,7 +227,7 @@ class Import:
             )
 
     def _look_up(self, batch: Sequence[Record]) -> None:
-        """Count the records that the store already has."""
+        """Count the records that the store already has, and add the numbers to the result of the import. Store nothing."""
         for record in batch:
             if isinstance(record, Kind):
                 continue

@@ -241,7 +241,10 @@ def load_prompt(name: str, language: str | None, *, part: str = "") -> Prompt:
 
 @cache
 def _consent() -> Mapping[str, str]:
-    """Return a text about the user's wishes in each language. It is added to prompts whose answers are stored."""
+    """Return a mapping from languages to a prompt text about the user's wishes.
+
+    The text is added to prompts whose answers are stored.
+    """
     table = tomllib.loads((resources.files("holdfast.prompts") / "tools.toml").read_text("utf-8"))
     return {language: texts["consent"]["text"].strip() for language, texts in table.items() if isinstance(texts, dict)}
 

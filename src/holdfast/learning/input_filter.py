@@ -123,7 +123,7 @@ class _Tag:
 
 
 def _without_memory_tags(text: str) -> str:
-    """Remove all memory blocks, including nested ones."""
+    """Return a text without the memory blocks that were copied into it, including nested blocks and their tags."""
     pieces: list[str] = []
     done = 0
     for start, end in sorted(_memory_blocks(text)):

@@ -110,7 +110,10 @@ def _admitted(message: Message, question: RecallQuery) -> bool:
 
 
 def _successors(store: Store, question: RecallQuery, derived: Iterable[Memory]) -> dict[str, Memory]:
-    """Map the id of each message from which a superseded memory was derived to the live memory that replaced it."""
+    """Map the sources of superseded memories to the live memories that replaced them.
+
+    The keys are message ids. A live memory with less trust than the question requires is left out.
+    """
     latest = {source: memory for memory in derived if memory.status == "superseded" for source in memory.sources}
     for _ in range(_MAX_SUCCESSIONS):
         ids = {memory.replaced_by for memory in latest.values() if memory.status == "superseded" and memory.replaced_by}

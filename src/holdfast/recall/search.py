@@ -87,7 +87,7 @@ _MAX_TIE = 0.05
 
 
 class _Ranked(NamedTuple):
-    """A candidate whose row was read."""
+    """A candidate that was read from the store: its memory or message, and its strength."""
 
     strength: float
     at: datetime
@@ -112,7 +112,7 @@ class _Baseline(NamedTuple):
     """Number of sentences in the query."""
 
     def admits(self, strength: float) -> bool:
-        """Return True if an item of this strength exceeds the relevance floor."""
+        """Return True if an item of this strength reaches the relevance floor."""
         return relevance_margin(strength, self.background, best=strength, floor=self.floor, sentences=self.sentences) >= 0
 
 

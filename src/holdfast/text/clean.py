@@ -106,7 +106,10 @@ def exact_text(text: str, *, what: str = "text", limit: int = MAX_TEXT) -> str:
 
 
 def clean_key(key: str | None, *, exact: bool = False) -> str | None:
-    """Return the key of a memory as one line. With ``exact``, return it unchanged. If ``key`` is None, return None."""
+    """Return the key of a memory as one line, or None if ``key`` is None.
+
+    With ``exact``, return the key unchanged. Raise InvalidInput if the key is empty.
+    """
     if key is None or not exact:
         return clean_name(storable(key) if isinstance(key, str) else key, what="key", limit=MAX_KEY)
     if not exact_text(key, what="key", limit=MAX_KEY):

@@ -54,7 +54,7 @@ class PagesToErase:
         return [path for root in self._roots for path in sorted(root.rglob("*")) if path.is_file() and not path.is_symlink()]
 
     def try_again(self) -> tuple[list[Path], list[str]]:
-        """Repeat :meth:`rewrite`. Return two lists: the files that remain, and messages about the problems that remain."""
+        """Repeat :meth:`rewrite`. Return two lists: the files that are left in the folders, and messages about problems."""
         return self.rewrite(), list(self.problems)
 
     def _remove_folder(self, folder: Path, root: Path) -> None:

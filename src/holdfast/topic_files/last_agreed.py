@@ -64,12 +64,12 @@ def read_record(stored: str | None, scope: Scope, folder: str) -> Record:
 
 
 def scope_digest(scope: Scope) -> str:
-    """Return the hash of a scope."""
+    """Return the hash that stands for a scope in a :class:`Record`, which must not contain names."""
     return digest(json.dumps([scope.tenant, scope.app, scope.user, scope.agent]))
 
 
 def file_key(name: str) -> str:
-    """Return the hash of a file name, after Unicode normalization. It identifies the file in the record."""
+    """Return the hash that stands for a file name in a :class:`Record`. It is computed after Unicode normalization (NFC)."""
     return digest(unicodedata.normalize("NFC", name))
 
 

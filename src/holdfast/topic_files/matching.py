@@ -42,7 +42,10 @@ def match(
 
 
 def _same(lines: Sequence[Line], digests: Sequence[str], matches: Mapping[int, int]) -> dict[int, int]:
-    """Match each line with the position of an equal hash in ``digests``. Return ``matches`` together with the new matches."""
+    """Match the lines whose text is unchanged: the hash of the text is in ``digests``.
+
+    Return ``matches`` with the new matches added. It maps the position of a line to a position in ``digests``.
+    """
     result, taken = dict(matches), set(matches.values())
     waiting: dict[str, list[int]] = {}
     for place, known in enumerate(digests):

@@ -110,7 +110,10 @@ def _accepted(question: PendingQuestion, answers: Mapping[str, bool], reading: F
 
 
 def decode(data: bytes) -> str | None:
-    """Decode a file as UTF-8 or UTF-16. Return None if both fail, or if the text contains a NUL character."""
+    """Decode a file as UTF-16 if it begins with a UTF-16 byte order mark, otherwise as UTF-8.
+
+    Return None if that fails, or if the text contains a NUL character.
+    """
     for start, encoding in ((codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"), (b"", "utf-8-sig")):
         if data.startswith(start):
             try:

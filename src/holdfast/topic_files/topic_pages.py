@@ -59,7 +59,7 @@ class TopicPages:
         return sorted(pages.values(), key=lambda page: page.updated_at, reverse=True)
 
     def page(self, topic: str, *, user: str | None = None, app: str | None = None, agent: str | None = None) -> TopicPage:
-        """Return the page with this topic or title."""
+        """Return the page of the topic with this name or title. Raise ``NotFound`` if there is none."""
         pages = self._pages(self._store, self._scope(user=user, app=app, agent=agent))
         name = topic_called(clean_label(topic, what="topic") or "", pages)
         if name not in pages:

@@ -174,14 +174,20 @@ class MemoryDB:
         return [_message_row(each) for each in self._last_messages(n)]
 
     def window(self) -> list[types.Message]:
-        """Return the last messages for the working memory, without noise. After an import, they are those of the imported log."""
+        """Return the last messages for the working memory, without background noise.
+
+        If the database has messages of an import and no new ones yet, return the last imported messages.
+        """
         session = self.session
         if self._conversation is not None or session.messages(limit=1):
             return session.window()
         return [each for each in self._last_messages(self.engine.preset.window) if each.action is None]
 
     def _last_messages(self, n: int) -> list[types.Message]:
-        """Return the last messages of the conversation, oldest first. By default, all shared sessions are one conversation."""
+        """Return the last ``n`` messages of the conversation, oldest first.
+
+        If no conversation was named when the database was opened, all shared sessions count as one conversation.
+        """
         wanted = MessageFilter(session=self._conversation, exactly=self.session.scope, newest=n)
         return self._services.store.messages(wanted)
 

@@ -30,7 +30,7 @@ _SAVED = regex(r"\s*\d+\.\s*\[(\d{4}-\d{2}-\d{2})\]\.?\s*(.*)")
 
 
 def files(path: Path) -> list[str]:
-    """Return the names of the files that contain conversations."""
+    """Return the names of the files in a ChatGPT export that contain conversations."""
     return find_files(path, lambda name: _FILE.fullmatch(name) is not None) or ([path.name] if path.suffix == ".json" else [])
 
 

@@ -20,7 +20,7 @@ def transcripts(path: Path) -> list[Path]:
 
 
 def looks_like_transcript(line: Any) -> bool:
-    """Return True if a parsed line belongs to a transcript."""
+    """Return True if a parsed JSON line comes from a transcript of Claude Code."""
     if not isinstance(line, Mapping):
         return False
     return ("sessionId" in line and "type" in line) or (line.get("type") == "summary" and "leafUuid" in line)
@@ -81,5 +81,5 @@ def _said(line: Fields) -> Iterator[Said]:
 
 
 def _spoken(text: str) -> str:
-    """Return the text, or an empty text if the program itself wrote it."""
+    """Return a message's text. If Claude Code itself wrote it (a slash command or its output), return an empty text."""
     return "" if _WRAPPED.match(text.lstrip()) else text.strip()

@@ -23,7 +23,7 @@ _REMINDER = regex(r"<system-reminder>.*?(?:</system-reminder>|\Z)\s*", re.DOTALL
 
 
 def looks_like_agent_file(value: Any) -> bool:
-    """Return True if a JSON object is an agent file."""
+    """Return True if a JSON object is the content of an agent file of Letta."""
     if not isinstance(value, Mapping):
         return False
     return ("agents" in value and "blocks" in value) or ("agent_type" in value and "core_memory" in value)
@@ -48,7 +48,7 @@ def load(path: Path) -> Fields:
 
 
 def read_letta(path: Path) -> Iterator[Record]:
-    """Yield the memory blocks, then the messages of each agent."""
+    """Yield for each agent its memory blocks, then its messages. The messages of background agents are left out."""
     file = load(path)
     if "agents" not in file.values:
         yield from _blocks(file.objects("core_memory"), file.maybe("name"))

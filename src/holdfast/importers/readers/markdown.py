@@ -47,7 +47,7 @@ def pages(path: Path) -> list[Path]:
 
 
 def read_markdown(path: Path) -> Iterator[Note | SkippedFile | FileWarning]:
-    """Yield the sections of all files."""
+    """Yield the sections of a Markdown file, or of all Markdown files in a folder. Templates of Obsidian are skipped."""
     folders = _template_folders(path)
     for file in pages(path):
         name = file.name if path.is_file() else file.relative_to(path).as_posix()

@@ -12,7 +12,7 @@ from holdfast.types.translatable import translatable
 
 
 def looks_like_graph(line: Any) -> bool:
-    """Return True if a parsed line is an entity or a relation."""
+    """Return True if a parsed JSON line is an entity or a relation of a knowledge graph, as the MCP memory server writes it."""
     return isinstance(line, Mapping) and (
         (line.get("type") == "entity" and "observations" in line) or (line.get("type") == "relation" and "relationType" in line)
     )

@@ -77,7 +77,10 @@ def read_folder(path: Path, collection: str) -> Iterator[Record]:
 
 
 def read_messages(path: Path) -> Iterator[Record]:
-    """Yield the latest messages in a history database, one conversation per scope such as ``user_id=ana&run_id=r1``."""
+    """Yield the messages in a history database of mem0, which keeps only the latest messages of each conversation.
+
+    The messages with the same ``session_scope``, such as ``user_id=ana&run_id=r1``, form one conversation.
+    """
     if not tables(path).get("messages", frozenset()) >= _MESSAGE_COLUMNS:
         return
     current = None

@@ -189,7 +189,7 @@ def _is_grounded(item: str, content: Sequence[Word], evidence: Evidence) -> bool
 
 
 def _shared(content: Sequence[Word], evidence: Evidence) -> int:
-    """Return the number of words that occur in the evidence."""
+    """Return how many of the words in ``content`` occur in the evidence."""
     sentences = [*evidence.sources, *evidence.context]
     shown = {stem for each in sentences for word in each.words(evidence.user_names) for stem in word.stems}
     shown |= {stem for text in evidence.known for word in read_sentence(text[:2000], "report") for stem in word.stems}

@@ -37,7 +37,10 @@ def unknown_name(item: str, texts: Sequence[str], user_names: frozenset[str]) ->
 
 
 def _is_shown(name: str, shown: set[str]) -> bool:
-    """Return True if the texts contain a name, its translation ("Alemania" for "Germany"), or the name with a typing error."""
+    """Return True if ``shown``, the words of the texts, contains a name, its translation or a misspelled form of it.
+
+    For example, "Alemania" is a translation of "Germany".
+    """
     return name in shown or not translations().get(name, frozenset()).isdisjoint(shown) or _is_misspelled(name, shown)
 
 
@@ -48,7 +51,7 @@ def _is_date_word(parts: Sequence[str]) -> bool:
 
 
 def is_cognate(word: str, shown: Collection[str]) -> bool:
-    """Return True if one of the words ``shown`` is nearly spelled the same: "cholesterol" and "colesterol"."""
+    """Return True if the spelling of a word is close to that of a word in ``shown``: "cholesterol" and "colesterol"."""
     return len(word) >= _MIN_COGNATE_LENGTH and any(
         word[:1] == other[:1] and SequenceMatcher(None, word, other, autojunk=False).ratio() >= _MIN_COGNATE_RATIO
         for other in shown
@@ -108,7 +111,7 @@ def _words(text: str) -> list[str]:
 
 
 def _is_someone_elses(person: Person, mentioned: set[Person]) -> bool:
-    """Return True if all relatives or animals of this sort in the texts belong to others than the user."""
+    """Return True if the texts mention relatives or animals of this type, such as sisters, and all belong to other people."""
     same = [other for other in mentioned if other.family == person.family]
     return bool(same) and all(other.whose == "other" for other in same)
 

@@ -203,7 +203,10 @@ def _owners(spelled: list[str], plain: list[str], voice: Voice, names: set[str],
 
 
 def _is_attribute(plain: list[str], at: int, owner: Owner) -> bool:
-    """Return True if the word before a word for a person describes that person, as in "my diabetic father"."""
+    """Return True if the word before position ``at`` describes a person: "diabetic" in "my diabetic father".
+
+    The word at position ``at`` stands for the person ``owner``.
+    """
     before = plain[at - 1]
     return isinstance(owner, Person) and before.isalpha() and before not in STOP_WORDS["en"] and before not in STOP_WORDS["es"]
 

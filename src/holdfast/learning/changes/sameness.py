@@ -190,7 +190,7 @@ def is_fuller(old: Memory, put: Put) -> bool:
 
 
 def is_brief(text: str) -> bool:
-    """Return True if a statement is so short that it contains nothing besides its slots."""
+    """Return True if a statement has at most ``_MAX_BRIEF_WORDS`` words. Such a statement contains little besides its slots."""
     return len(text.split()) <= _MAX_BRIEF_WORDS
 
 

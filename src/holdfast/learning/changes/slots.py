@@ -202,7 +202,10 @@ def _is_negative(clause: SlotClause) -> bool:
 
 
 def _fixed_value(rule: SlotRule, clause: SlotClause) -> str | None:
-    """Return the rule's fixed value ("like"). For a negated clause, return the rule's value for negations ("dislike"), if any."""
+    """Return the rule's fixed value, such as "like", or None if it has none.
+
+    If the clause is negated and the rule has a value for negations, such as "dislike", return that value.
+    """
     return rule.denied if rule.denied is not None and _is_negative(clause) else rule.fixed
 
 

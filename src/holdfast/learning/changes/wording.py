@@ -108,7 +108,7 @@ def change_words(text: str) -> frozenset[str]:
 
 
 def names(text: str) -> list[str]:
-    """Return the names in a statement, in order: capitalized words that do not begin a sentence."""
+    """Return the names in a statement, in order, each folded with ``fold``. They are capitalized words inside a sentence."""
     found = re.findall(r"(?<![.!?:]\s)(?<!^)(?<![\"'“«¿¡])\b[A-ZÁÉÍÓÚÑ][\w’'-]+", text)
     return [fold(name) for name in found if fold(name) not in _EMPTY and fold(name) not in word_lists().filler_words]
 

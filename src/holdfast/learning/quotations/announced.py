@@ -170,7 +170,7 @@ def _without_marked(line: str) -> str:
 
 
 def _single_quoted(line: str) -> Iterator[tuple[int, int]]:
-    """Yield the start and end of texts in single quotation marks. An apostrophe inside a word ends no text."""
+    """Yield the start and end of each text in single quotation marks. An apostrophe inside a word is not a quotation mark."""
     endings = [found.start() for found in _ENDING.finditer(line)]
     shortest, longest = _QUOTED_LENGTHS
     done = 0

@@ -76,7 +76,7 @@ class _Decided:
 
 @dataclass(slots=True, kw_only=True)
 class _MemorySet:
-    """Working copy of the memories, updated with each decision."""
+    """The memories during a compaction. Each decision is applied to this working copy."""
 
     memories: list[Memory]
     """The memories. The newest one is last."""
@@ -208,7 +208,7 @@ def _oldest(working: _MemorySet) -> Decision:
 
 
 def _decide_by_model(working: _MemorySet, model: ChatModel) -> _Decided:
-    """Let a model decide. If it fails or its decision is invalid, delete the oldest memory."""
+    """Let a model decide which memory to delete or merge. If it fails or its decision is invalid, delete the oldest memory."""
     prompt = ask_model.load_prompt("compaction", prompt_language(memory.text for memory in working.memories))
     lines = [f"{number} | {_prompt_line(memory)}" for number, memory in enumerate(working.memories, 1)]
     try:

@@ -82,7 +82,10 @@ def title(name: str) -> str:
 
 
 def _is_kept(character: str) -> bool:
-    """Return True for letters, digits, and combining marks, which some scripts require."""
+    """Return True for characters that a topic's name keeps: letters, digits, and combining marks that some scripts need.
+
+    Separate accents of Latin letters (U+0300 to U+036F) are not kept.
+    """
     return character.isalnum() or (unicodedata.category(character)[0] == "M" and not "\u0300" <= character <= "\u036f")
 
 

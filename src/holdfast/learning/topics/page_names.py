@@ -58,7 +58,7 @@ def _fit(stem: str, digest: str) -> str:
 
 
 def _is_kept(character: str) -> bool:
-    """Return True for letters, digits, underscores, combining marks and symbols such as emoji."""
+    """Return True for characters that a file name keeps: letters, digits, underscores, combining marks, and symbols (emoji)."""
     return character.isalnum() or character == "_" or unicodedata.category(character) in ("Mn", "Mc", "So")
 
 

@@ -47,7 +47,7 @@ class EmbedderCalls:
 
     @property
     def is_query_failing(self) -> bool:
-        """True if the last query of a recall failed."""
+        """True if the embedder failed when a recall last asked it for the vector of a query."""
         return self._queries.problem is not None
 
     def run(self, work: Callable[[], T], role: Role, *, service: str, computes: bool) -> T:

@@ -163,9 +163,9 @@ class FingerprintCheck:
             self._check_at = time.monotonic() + _RECHECK_SECONDS
 
     def confirm(self, tx: Transaction) -> None:
-        """Raise ``ModelError`` if another process has recorded different vectors since the last check.
+        """Raise ``ModelError`` if another process has recorded a different fingerprint of the model since the last check.
 
-        The caller then stores nothing.
+        Call it in the transaction that stores vectors, so that they are not stored in that case.
         """
         stored = read_fingerprint(tx, self._model)
         if stored is not None and self._checked is not None and stored.id != self._checked:

@@ -95,7 +95,7 @@ class LoadedEmbedder:
 
     @property
     def is_query_failing(self) -> bool:
-        """True if the last query of a recall failed."""
+        """True if the embedder failed when a recall last asked it for the vector of a query."""
         return self._source is not None and self._source.calls.is_query_failing
 
     def get(self) -> Embedder | None:

@@ -154,7 +154,7 @@ def _read(reads: Reads, items: Sequence[int]) -> Mapping[int, Memory | Message]:
 
 
 def _obstacle(row: Memory | Message, question: RecallQuery) -> Outcome:
-    """Return the reason why a recall did not use a row."""
+    """Return the reason why a recall left out a memory or message."""
     if isinstance(row, Memory):
         if row.status != "live" or (row.expires_at is not None and row.expires_at <= question.now):
             return "retired"
