@@ -101,7 +101,10 @@ class Maintenance:
         return Stats.of(self._services.store.stats())
 
     def doctor(self, *, deep: bool = True) -> list[Finding]:
-        """Check the store, its rows, the embedder and the job queue. Return the findings."""
+        """Check the store, the embedder, the stored vectors, the job queue and the clock. Return the findings.
+
+        With ``deep``, also check the hash of every row, and that a remote embedder answers in time.
+        """
         services = self._services
         timeout = services.reader.recall_timeout if deep else None
         found = services.store.check(deep=deep)

@@ -66,7 +66,10 @@ class StoredResponses:
             tx.set_stored_response(replace(claim, status=status, headers=dict(headers), body=body))
 
     def release(self, claim: StoredResponse) -> None:
-        """Remove a claim after a server error, so that the client can retry."""
+        """Release an idempotency key that :meth:`claim` has reserved.
+
+        Call this after a server error, so that the client can retry.
+        """
         with self._store.write() as tx:
             found = tx.stored_response(claim.principal, claim.key)
             if found == claim:

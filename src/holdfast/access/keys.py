@@ -371,7 +371,7 @@ class Gate:
 
 
 def _hash(token: str) -> bytes:
-    """Return the stored hash of a key. The secret has 256 random bits, so a fast hash is safe."""
+    """Return the hash of an access key. Only this hash is stored. A fast hash is safe, because the secret has 256 random bits."""
     return hashlib.sha256(token.encode("utf-8", "surrogatepass")).digest()
 
 

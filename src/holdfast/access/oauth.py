@@ -153,7 +153,10 @@ class _SigningKeys:
         self._fetching = threading.Lock()
 
     def find(self, id: str | None) -> "PyJWK":
-        """Return the signing key with this id. If ``id`` is None and there is only one key, return that key."""
+        """Return the signing key with this id. If ``id`` is None and there is only one key, return that key.
+
+        Raise ``Unauthorized`` if there is no such key.
+        """
         max_age = _MAX_AGE_SECONDS if id in self._keys else _MIN_INTERVAL_SECONDS
         # While one thread fetches, the others use the keys there are: a slow server must not block all requests.
         if self._is_older(max_age) and self._fetching.acquire(blocking=not self._keys):
@@ -181,7 +184,10 @@ class _SigningKeys:
             log.warning("The keys of %s cannot be fetched: %s. Access tokens are checked with the old keys.", self._issuer, error)
 
     def _metadata(self) -> Mapping[str, Any]:
-        """Fetch the metadata of the authorization server, from the path of OAuth or else from the path of OpenID Connect."""
+        """Fetch the metadata of the authorization server.
+
+        First try the URL that OAuth defines for it. If that request fails, try the URL that OpenID Connect defines.
+        """
         url = urlsplit(self._issuer)
         root, path = f"{url.scheme}://{url.netloc}", url.path.rstrip("/")
         try:

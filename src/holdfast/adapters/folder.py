@@ -24,7 +24,7 @@ _NOBODY: Owner = {"user": None, "app": None, "agent": None}
 
 
 class FolderFiles(MemoryFiles):
-    """The files below ``/memories``, in a memory and in a folder on disk."""
+    """The files below ``/memories``. They are stored as memories in Holdfast, and also as files in a folder on disk."""
 
     def __init__(self, memory: holdfast.Engine, label: str, owner: Owner, folder: Path) -> None:
         """Keep the files of ``owner`` in namespaces that start with ``label``, and in ``folder``."""
@@ -81,7 +81,7 @@ class FolderFiles(MemoryFiles):
         return found
 
     def _in_step(self, command: Callable[..., str], *arguments: object, paths: list[str]) -> str:
-        """Synchronize, run a command, and synchronize again.
+        """Run a command. Before and after it, synchronize Holdfast with the folder on disk.
 
         Symbolic links in ``paths`` are resolved before the command runs.
         """
@@ -100,7 +100,7 @@ class FolderFiles(MemoryFiles):
     # Keeping the folder and the memory in step
 
     def sync(self) -> None:
-        """Copy changes on disk to the memory, and changes of the memory to disk."""
+        """Copy changed files from the folder on disk to Holdfast, and from Holdfast to the folder."""
         with self._lock:
             _make_folders(self.folder)
             known = self._state()  # read first, so that no later change is missed

@@ -39,7 +39,10 @@ class HoldfastMemoryService(BaseMemoryService):
     """
 
     def __init__(self, memory: holdfast.Engine, *, max_results: int = 10, relevant_only: bool = True) -> None:
-        """Use a memory. With ``relevant_only=False``, a search also returns weak matches."""
+        """Store and search memories in the engine ``memory``.
+
+        With ``relevant_only=False``, a search also returns weak matches.
+        """
         self._memory = check_engine(memory)
         self._max_results = max_results
         self._relevant_only = relevant_only

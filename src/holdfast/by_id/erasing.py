@@ -77,7 +77,7 @@ def count_losses(
 
 
 def _owner(parts: Mapping[str, str | None]) -> dict[str, str]:
-    """Return the given parts of a scope, with cleaned names."""
+    """Return the parts of a scope that are not None. Invisible characters are removed from their names."""
     return _given(**{part: clean_name(name, what=part) for part, name in parts.items()})
 
 

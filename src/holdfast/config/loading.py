@@ -88,7 +88,7 @@ def _variable(setting: str) -> str:
 
 
 def from_folders(folders: Sequence[Path]) -> Mapping[str, Any]:
-    """Return the content of the first settings file found in these folders."""
+    """Return the settings in the first settings file that exists in these folders. Without such a file, return an empty dict."""
     for folder in folders:
         for name in FILES:
             if (folder / name).is_file():

@@ -258,5 +258,5 @@ def _sentence_reader(name: str, directory: Path) -> SentenceReader:
 
 
 def provider_key(name: str | None) -> str | None:
-    """Return the API key from the environment variable of a provider."""
+    """Return the API key in the environment variable ``name``. Return None if the variable is not set, or if ``name`` is None."""
     return environment.variable(name) if name else None

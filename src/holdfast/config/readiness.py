@@ -69,7 +69,7 @@ def model_problems(settings: Settings, preset: Preset) -> list[ModelProblem]:
 
 
 class _Warning(Exception):
-    """A problem that does not block work."""
+    """Raised for a problem with a model that does not block work."""
 
     def __init__(self, error: ModelError) -> None:
         super().__init__(str(error))
@@ -146,7 +146,7 @@ def _check_reader(settings: Settings) -> None:
 
 
 def _check_weights(spec: registry.Spec) -> None:
-    """Warn if the weights of a model are missing or damaged, or if onnxruntime is missing."""
+    """Raise ``_Warning`` if the weights of a model are missing or damaged, or if onnxruntime is missing."""
     try:
         check_runtime()
         locate(spec, models_directory())
@@ -155,7 +155,7 @@ def _check_weights(spec: registry.Spec) -> None:
 
 
 def _connect(service: "Service") -> None:
-    """Check that a model's server accepts connections. If calls go through a proxy, check nothing."""
+    """Raise ``_Warning`` if a model's server accepts no connection. If calls go through a proxy, do nothing."""
     parts = urlsplit(service.base_url)
     host = parts.hostname or ""
     if getproxies().get(parts.scheme) and not proxy_bypass(host):

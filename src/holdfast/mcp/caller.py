@@ -50,7 +50,7 @@ class McpCaller:
 
 @cache
 def mcp_texts(language: str | None) -> McpTexts:
-    """Return the server's texts in a language. If there is no translation, return them in English."""
+    """Return the MCP server's instructions, titles and other texts in a language. Without a translation, return English texts."""
     table = tomllib.loads((resources.files("holdfast.prompts") / "mcp.toml").read_text("utf-8"))
     texts: McpTexts | None = table.get((language or "en").partition("-")[0].casefold())
     return texts if isinstance(texts, dict) else table["en"]

@@ -13,7 +13,7 @@ class ExtraTool(Protocol):
 
     @property
     def definition(self) -> Mapping[str, Any]:
-        """The tool's definition in the protocol's form: ``name``, ``description``, ``inputSchema`` and so on."""
+        """The tool's definition as MCP specifies it: a mapping with ``name``, ``description``, ``inputSchema`` and so on."""
         ...
 
     def run(self, arguments: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:

@@ -68,7 +68,10 @@ class McpApp:
             self._running = None
 
     async def __call__(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
-        """Check the access key of a request and pass the request to the session manager."""
+        """Pass a ``POST`` request to the session manager.
+
+        If the access key does not allow reading, or the method is not ``POST``, send an error response instead.
+        """
         try:
             principal = self._identify(scope)
             parts = authorize(principal, "read", **_scope_in_query(scope))

@@ -32,7 +32,10 @@ def _described(name: str, texts: Mapping[str, str]) -> types.Prompt:
 
 
 def fill_prompt(caller: McpCaller, name: str, arguments: Mapping[str, Any] | None) -> types.GetPromptResult:
-    """Return a prompt with its argument filled in. Some prompts also contain the caller's memories."""
+    """Return a prompt with its argument filled in. Some prompts also contain the caller's memories.
+
+    Raise ``MCPError`` if the prompt is unknown, or if it requires an argument that is missing.
+    """
     problems = caller.texts["problems"]
     if name not in ARGUMENTS:
         known = ", ".join(ARGUMENTS)

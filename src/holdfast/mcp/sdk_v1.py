@@ -19,7 +19,7 @@ ServerRequestContext: Any = _context.RequestContext
 
 
 class MCPError(_Error):  # type: ignore[misc]
-    """An error of the protocol."""
+    """An error that is sent to the client as an error of the MCP protocol."""
 
     def __init__(self, code: int, message: str, data: Any = None) -> None:
         super().__init__(_types.ErrorData(code=code, message=message, data=data))

@@ -73,7 +73,7 @@ class CallableChat:
     def stream(
         self, turns: Sequence[Turn], *, tools: Sequence[Tool] = (), max_tokens: int = 1024, timeout: float = 60.0
     ) -> Iterator[str | Reply]:
-        """Yield the whole reply text as one piece, then the reply."""
+        """Yield the whole text of the reply as one piece, then the complete :class:`Reply`. An empty text is not yielded."""
         reply = self.chat(turns, tools=tools, max_tokens=max_tokens, timeout=timeout)
         if reply.text:
             yield reply.text

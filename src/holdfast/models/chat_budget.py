@@ -121,7 +121,11 @@ class Presence:
 
     @contextmanager
     def watch(self) -> Iterator[None]:
-        """Record whether a call fails and how long it takes."""
+        """Context manager for one call of the model.
+
+        If the model is unavailable or busy, start a pause. After a slow failure, start both pauses. After a success, end
+        them.
+        """
         started = time.monotonic()
         try:
             yield

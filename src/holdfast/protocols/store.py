@@ -129,7 +129,7 @@ class Store(Reads, Protocol):
         ...
 
     def check(self, *, deep: bool = True) -> list[Finding]:
-        """Check the integrity of the files. With ``deep``, also check the hash of every row."""
+        """Check the integrity of the store, and return the findings. With ``deep``, also check the hash of every row."""
         ...
 
     def tidy(self) -> bool:

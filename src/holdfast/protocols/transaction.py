@@ -75,7 +75,7 @@ class Transaction(Reads, Protocol):
         ...
 
     def set_sources(self, id: str, sources: Sequence[str]) -> None:
-        """Replace the sources in every revision of a memory. Used after some of its sources were erased."""
+        """Remove all sources of a memory except the given ones, in every revision. Used after some of its sources were erased."""
         ...
 
     def set_expiry(self, ids: Collection[str], expires_at: datetime | None) -> None:
@@ -162,7 +162,10 @@ class Transaction(Reads, Protocol):
         ...
 
     def set_stored_response(self, answer: StoredResponse) -> bool:
-        """Store the response to a claimed request. If the claim was removed or replaced, store nothing and return False."""
+        """Store the response to a request that has claimed (reserved) its idempotency key.
+
+        If the claim no longer exists or already has a response, store nothing and return False.
+        """
         ...
 
     def remove_stored_responses(

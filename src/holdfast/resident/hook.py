@@ -35,7 +35,7 @@ def main(words: list[str]) -> bool:
 
 
 def run(arguments: Arguments) -> None:
-    """Pass the event on standard input to the resident process, and print the answer."""
+    """Read an event from standard input, send it to the resident process, and print the answer."""
     try:
         payload = json.loads(sys.stdin.buffer.read(_MAX_INPUT_BYTES) or b"{}")
         if "env-file" in arguments.values:

@@ -47,7 +47,10 @@ _LOG_BYTES: Final = 256 * 1024
 
 
 def main() -> None:
-    """Become the resident process. If one is already running, pass the requests on standard input to it."""
+    """Become the resident process, and answer the requests that are read from standard input.
+
+    If a resident process is already running, send the requests to that process and exit.
+    """
     arguments = parse(sys.argv[1:])
     if arguments is None:
         sys.exit("usage: python -m holdfast.resident [--store PATH] [--preset NAME] [--settings FILE] [--tenant NAME]")

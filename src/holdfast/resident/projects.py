@@ -41,7 +41,7 @@ def repository_root(folder: str | Path | None) -> Path | None:
 
 
 def _git_folder(root: Path) -> Path:
-    """Return the folder with the repository's data. A worktree shares it with the main checkout."""
+    """Return the folder in which git keeps the repository's data. A worktree and its main checkout have the same folder."""
     own = root / ".git"
     try:
         if own.is_file():

@@ -16,7 +16,7 @@ class Wire:
         self._buffer = bytearray()
 
     def send(self, message: dict[str, Any]) -> None:
-        """Send one object."""
+        """Send one JSON object as one line."""
         self.connection.sendall(json.dumps(message).encode("ascii") + b"\n")
 
     def receive(self) -> dict[str, Any] | None:

@@ -55,7 +55,7 @@ class FairSlots:
 
     @property
     def waiting(self) -> int:
-        """Number of threads that wait."""
+        """Number of threads that wait for a slot."""
         return sum(map(len, self._lines.values()))
 
     def _take(self, kind: TaskKind) -> None:

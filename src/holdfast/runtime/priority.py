@@ -84,7 +84,7 @@ class Pace:
         self.since = time.monotonic()
 
     def lower(self) -> None:
-        """Give the work low priority from now on."""
+        """Give low priority to the task, and to the threads that work for it, from now on."""
         self.since = time.monotonic()
         self.is_low = True
 

@@ -42,7 +42,10 @@ def listen(listener: Listener) -> Callable[[], None]:
 
 
 def watched(operation: Operation) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Return a decorator that records a span and the duration of each call as the given operation."""
+    """Return a decorator that measures each call of a function as ``operation``.
+
+    Each call gets a tracing span, and its duration is passed to the listeners (see :func:`listen`).
+    """
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
         @wraps(function)

@@ -10,7 +10,7 @@ from contextvars import ContextVar
 
 
 class WaitBudget:
-    """The waiting time and the notices of one recall."""
+    """Limits how long one recall may wait for models and indexes, and collects notices about those that it could not use."""
 
     def __init__(self, seconds: float) -> None:
         self.limit = seconds

@@ -18,7 +18,7 @@ _MAX_TEXT = 2000
 
 @dataclass(frozen=True, slots=True)
 class Neighbor:
-    """A name that a user's memories mention."""
+    """A name of a person, a place or something else that a user's memories mention, with the memories that mention it."""
 
     name: str
     kind: NameKind

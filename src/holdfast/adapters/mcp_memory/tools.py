@@ -44,7 +44,10 @@ class GraphTool:
         }
 
     def run(self, arguments: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
-        """Check the arguments and run the tool. Return the result as text and as data."""
+        """Run the tool, and return the result as text and as data.
+
+        Raise ``InvalidInput`` if the arguments do not match the tool's input schema.
+        """
         _check(arguments, self.input_schema, "The argument")
         return self.work(arguments)
 

@@ -36,7 +36,7 @@ def read_filters(filters: Filters | None, **entities: str | None) -> Item:
 
 
 def read_limit(limit: int) -> int:
-    """Return the maximum number of results. Raise InvalidInput if it is invalid."""
+    """Return ``limit``, the maximum number of results. Raise InvalidInput if it is not an integer of at least 0."""
     if not isinstance(limit, int) or isinstance(limit, bool) or limit < 0:
         raise holdfast.InvalidInput(f"top_k must be a whole number, 0 or more, not {limit!r}.")
     return limit

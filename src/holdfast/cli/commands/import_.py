@@ -34,7 +34,7 @@ _MAX_FILE_LINES = 20
 
 
 def _format_and_path(_context: click.Context, _option: click.Parameter, words: tuple[str, ...]) -> tuple[str | None, Path]:
-    """Parse ``PATH`` or ``FORMAT PATH``."""
+    """Parse the arguments ``PATH`` or ``FORMAT PATH``. Return the format and the path. Without ``FORMAT``, the format is None."""
     match words:
         case (path,):
             return None, Path(path)

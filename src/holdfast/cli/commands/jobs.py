@@ -131,7 +131,7 @@ def _work_for_all(flags: Flags, *, once: bool) -> None:
 
 
 def _run_until_stopped(memory: "Engine", flags: Flags, stop: threading.Event) -> int:
-    """Run jobs and wait for more until a stop is requested. Return the number of steps."""
+    """Run jobs, and wait for more, until ``stop`` is set. Return the number of steps; a step runs at most one job."""
     total, known = 0, memory.stats()
     while not stop.is_set():
         try:

@@ -62,7 +62,10 @@ def doctor(flags: Flags, *, quick: bool, rebuild_index: bool, trust_clock: bool)
 
 
 def _bundled_postgres() -> list[Finding]:
-    """Check that the bundled PostgreSQL, if it is installed, can search vectors on this CPU."""
+    """Check whether the bundled PostgreSQL can search vectors on this CPU. Return a list with one finding.
+
+    If the bundled PostgreSQL is not installed, return an empty list.
+    """
     from holdfast.stores import bundled_postgres  # noqa: PLC0415  (only here)
 
     found = bundled_postgres.probe()

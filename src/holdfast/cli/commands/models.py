@@ -133,7 +133,7 @@ def pull(flags: Flags, name: str, source: Path | None) -> None:
 
 
 def _announce(spec: Spec, source: Path | None, flags: Flags) -> None:
-    """Print which model is about to be downloaded, its size and its origin."""
+    """Print the name, size and origin of a model that is about to be downloaded. Print nothing if it is already installed."""
     if _state(spec)["installed"] or not all(weight.carriers for weight in spec.files):
         return  # a model without carriers is part of Holdfast or of an extra
     kind = {"chat": "chat", "reranking": "reranking", "search": "embedding", "learning": "reading"}[_purpose(spec)]

@@ -55,7 +55,7 @@ def accept(flags: Flags, id: str) -> None:
 @click.argument("id")
 @with_flags(scope=False)
 def dismiss(flags: Flags, id: str) -> None:
-    """Dismiss a proposed change. You can undo it later.
+    """Dismiss a proposed change. You can undo the dismissal later.
 
     ID is the id of the proposal.
     """

@@ -156,7 +156,10 @@ def _release_jobs(settings: "Settings", copy: Path, target: Path) -> None:
 
 
 def _tombstones_of(settings: "Settings", target: Path) -> "list[Tombstone] | None":
-    """Return the tombstones recorded in the current store. Return None if the store cannot be read or does not exist."""
+    """Return the tombstones (records of erased data) of the current store, whose file is ``target``.
+
+    Return None if the file does not exist, is in use or cannot be read.
+    """
     from holdfast.config.stores import make_store  # noqa: PLC0415  (heavy: not needed for --help)
     from holdfast.forgetting.records import tombstones  # noqa: PLC0415  (as above)
 

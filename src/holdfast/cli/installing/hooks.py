@@ -83,7 +83,7 @@ def _table(settings: dict[str, Any]) -> dict[str, Any]:
 
 
 def is_ours(entry: object) -> bool:
-    """Return True if an entry runs ``holdfast hook``."""
+    """Return True if an entry of a coding agent's hook settings runs ``holdfast hook``."""
     if not isinstance(entry, Mapping):
         return False
     inner = entry.get("hooks")

@@ -34,11 +34,11 @@ class ConnectionCounts:
         self._counts: Any = context.RawArray("i", [_STOPPED] * processes)
 
     def note(self, place: int, connections: int) -> None:
-        """Publish the number of connections of a process."""
+        """Publish the number of connections of one process. ``place`` is the number of the process."""
         self._counts[place] = connections
 
     def leave(self, place: int) -> None:
-        """Mark a process as not accepting connections."""
+        """Publish that a process no longer accepts connections. ``place`` is the number of the process."""
         self._counts[place] = _STOPPED
 
     def has_more_than_another(self, place: int) -> bool:

@@ -51,7 +51,7 @@ class TenantWorker:
         return steps
 
     def run_until_stopped(self) -> int:
-        """Run jobs and wait for more until a stop is requested. Return the number of steps."""
+        """Run jobs, and wait for more, until a stop is requested. Return the number of steps; a step runs at most one job."""
         total, next_poll = 0, 0.0
         due: list[str] = []
         while not self._stop.is_set():
@@ -95,7 +95,7 @@ class TenantWorker:
         return done
 
     def _turn(self, tenant: str) -> int:
-        """Run up to ``_STEPS_PER_TENANT`` steps for one tenant. Return the number of steps."""
+        """Run up to ``_STEPS_PER_TENANT`` steps for one tenant. A step runs at most one job. Return the number of steps."""
         steps, began = 0, time.monotonic()
         with self._pool.lease(tenant) as memory:
             while steps < _STEPS_PER_TENANT and not self._stop.is_set() and services(memory).scheduler.run_once():

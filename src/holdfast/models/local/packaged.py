@@ -52,7 +52,7 @@ def damaged(spec: PackagedSpec, path: Path) -> str:
 
 
 def _folder(module: str) -> Path | None:
-    """Return the folder that contains a package, or None if it is not installed."""
+    """Return the folder in which a package is installed, such as ``site-packages``. Return None if it is not installed."""
     found = importlib.util.find_spec(module)
     return None if found is None or found.origin is None else Path(found.origin).parent.parent
 

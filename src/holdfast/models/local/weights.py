@@ -95,7 +95,7 @@ def locate(spec: Spec, directory: Path) -> dict[str, Path]:
 
 
 def verify(spec: Spec, directory: Path) -> dict[str, Path]:
-    """Check the hash of every file, and return the same paths as :func:`locate`."""
+    """Return the same paths as :func:`locate`. Raise ``WeightsCorrupt`` if a file has the wrong hash."""
     paths = locate(spec, directory)
     for weight in spec.files:
         if not _is_intact(weight, paths[weight.filename]):

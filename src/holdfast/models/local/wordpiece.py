@@ -64,7 +64,7 @@ class WordPiece:
         return cls(path.read_bytes().decode("utf-8").removesuffix("\n").split("\n"))
 
     def encode(self, text: str, *, max_tokens: int) -> list[int]:
-        """Return the ids of ``[CLS]``, the text and ``[SEP]``, at most ``max_tokens`` in total."""
+        """Return the token ids of ``[CLS]``, the text and ``[SEP]``. A long text is cut, to return at most ``max_tokens`` ids."""
         room = max(max_tokens - 2, 0)
         ids: list[int] = []
         for word in text[: room * _CHARACTERS_PER_TOKEN].translate(self._characters).split():
@@ -74,7 +74,7 @@ class WordPiece:
         return [self._first, *ids[:room], self._last]
 
     def pieces(self, text: str) -> list[int]:
-        """Return the ids of a whole text, without start and end tokens."""
+        """Return the token ids of a whole text, without start and end tokens."""
         return [
             piece for word in text.translate(self._characters).split() for piece in self._words.get(word) or self._pieces(word)
         ]

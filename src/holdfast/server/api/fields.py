@@ -31,7 +31,10 @@ def _text_of_time(value: Any) -> Any:
 
 
 def _whole_number(value: Any) -> Any:
-    """Accept integers only. 3.0 is an integer in JSON; true and "3" are not."""
+    """Return the value as an ``int``. Raise ValueError if it is not an integer.
+
+    3.0 is an integer in JSON; true and "3" are not.
+    """
     if isinstance(value, bool) or not isinstance(value, int | float) or value != value // 1:
         raise ValueError("Input should be a valid integer")
     return int(value)

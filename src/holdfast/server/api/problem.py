@@ -64,7 +64,7 @@ class Problem:
 
     @property
     def body(self) -> bytes:
-        """The JSON text in UTF-8."""
+        """The error response as JSON text, encoded in UTF-8."""
         return json.dumps(self.content, ensure_ascii=False).encode("utf-8", "replace")
 
     def raw_headers(self) -> list[tuple[bytes, bytes]]:

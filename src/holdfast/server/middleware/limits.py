@@ -94,7 +94,7 @@ class LimitedBody:
         self.problem: Problem | None = None
 
     async def receive(self) -> AsgiMessage:
-        """Return the next ASGI message."""
+        """Return the next ASGI message of the request. When the body is cut off, the message is ``http.disconnect``."""
         if self.problem is not None:
             return {"type": "http.disconnect"}
         if self._complete:

@@ -29,7 +29,7 @@ class LineFormatter(logging.Formatter):
         self._traces = traces
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return the line, followed by the traceback if tracebacks are enabled."""
+        """Return a log record as one line, followed by the traceback of its error if tracebacks are enabled."""
         fields: dict[str, Any] = (
             _request(record, self._words) if record.name == "uvicorn.access" else {"message": record.getMessage()}
         )

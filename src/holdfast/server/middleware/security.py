@@ -139,7 +139,10 @@ def request_id_of(scope: AsgiScope) -> str:
 
 
 class Security:
-    """The security middleware: ``Security(app, policy=..., identify=pool.identify)``."""
+    """The middleware that authenticates requests, and rejects those that violate a :class:`Policy`.
+
+    Usage: ``Security(app, policy=..., identify=pool.identify)``.
+    """
 
     def __init__(
         self,
@@ -160,7 +163,7 @@ class Security:
         self._readers = ThreadPoolExecutor(max_workers=4, thread_name_prefix="holdfast-gate")
 
     async def __call__(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
-        """Check a request, then pass it to the application or reject it."""
+        """Pass a request to the application, or reject it if it violates the policy. Web sockets are always rejected."""
         if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
         elif scope["type"] == "http":
@@ -341,7 +344,7 @@ class _ResponseSender:
             self.turn.leave()
 
     async def send(self, message: AsgiMessage) -> None:
-        """Send an ASGI message of the application, unless the request body was cut off."""
+        """Send an ASGI message of the application's response. If the request body was cut off, drop the message."""
         if not self.started and self.body is not None and self.body.problem is not None:
             return
         if message["type"] == "http.response.start":

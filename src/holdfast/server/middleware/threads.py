@@ -51,7 +51,7 @@ async def run_recall(request: Request, work: Callable[[], Result]) -> Result:
 
 
 def chat_limiter() -> anyio.CapacityLimiter:
-    """Return the limiter for chat threads."""
+    """Return a new limit for the number of threads that wait for a chat model."""
     return anyio.CapacityLimiter(_MAX_CHATS)
 
 

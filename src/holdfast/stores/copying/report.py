@@ -17,7 +17,7 @@ class CopiedTable:
 
     @property
     def same(self) -> bool:
-        """True if both sides have the same rows."""
+        """True if source and target have the same rows of this table. Their checksums are compared."""
         return self.source == self.target
 
 

@@ -286,7 +286,10 @@ class PostgresStore(SQLReads):
         return maintenance.stats(self.connection, self.tenant)
 
     def check(self, *, deep: bool = True) -> list[Finding]:
-        """Check the server and its settings. With ``deep``, also check the hash of every row."""
+        """Check the server, its settings, the full-text index and the vectors. Return the findings.
+
+        With ``deep``, also check the hash of every row.
+        """
         pooler = [maintenance.pooler_finding(is_direct=self._connections.is_direct)] if self.is_pooled else []
         return [*self._check_rows(deep=deep), *pooler, maintenance.check_distance(self.url)]
 

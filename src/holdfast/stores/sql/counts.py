@@ -45,7 +45,7 @@ def stats(connection: Connection, tenant: str) -> dict[str, Any]:
 
 
 def vectors_finding(connection: Connection, tenant: str) -> Finding:
-    """Return the finding of the check that every stored vector belongs to a chunk."""
+    """Check that every stored vector belongs to a chunk, and return the finding."""
     waiting = fetch_value(connection, "SELECT count(*) FROM unembedded WHERE tenant = ?", (tenant,))
     stray = fetch_value(
         connection,

@@ -53,12 +53,12 @@ class AckedRows:
             log.debug("%s could not be written: %s", self._path, error)
 
     def read(self) -> int | None:
-        """Return the recorded row number, or None if the file is missing or damaged."""
+        """Return the number of the last confirmed row, or None if the file that records it is missing or damaged."""
         with contextlib.suppress(OSError, ValueError):
             return int(self._path.read_bytes()[:_DIGITS])
         return None
 
     def forget(self) -> None:
-        """Remove the file. Call this when another store replaces this one."""
+        """Remove the file that records the last confirmed row. Call this when another store replaces this one."""
         self._noted = 0
         self._path.unlink(missing_ok=True)

@@ -53,5 +53,5 @@ class AllowedItemsCache:
         return items
 
     def clear(self) -> None:
-        """Drop the cached result."""
+        """Drop the cached items of the last filter."""
         self._cached = None

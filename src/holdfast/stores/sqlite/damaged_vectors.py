@@ -32,7 +32,7 @@ def damaged(connection: FileConnection, tenant: str) -> Iterator[tuple[int, int,
 
 
 def finding(connection: FileConnection, tenant: str) -> Finding:
-    """Return the finding of the check that no stored vector is damaged."""
+    """Check that no stored vector is damaged, and return the finding."""
     number = sum(1 for _ in damaged(connection, tenant))
     if number:
         detail = translatable("vectors.damaged", "vectors that a damaged disk changed: {n}", n=number)

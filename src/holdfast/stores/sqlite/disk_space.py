@@ -84,7 +84,7 @@ class DiskSpace:
             self.release_reserve()
 
     def release_reserve(self) -> None:
-        """Delete the reserve file."""
+        """Delete the reserve file, so that its disk space can be used."""
         with contextlib.suppress(OSError):
             self.reserve.unlink()
 

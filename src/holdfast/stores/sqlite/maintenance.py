@@ -25,7 +25,10 @@ log = logging.getLogger("holdfast")
 
 
 def check(connection: FileConnection, tenant: str, path: Path, *, deep: bool) -> list[Finding]:
-    """Check the file's structure, full-text index and vectors. ``deep`` also verifies the hash of every row."""
+    """Check the file's structure, full-text index, vectors and permissions. Return the findings.
+
+    With ``deep``, also check the hash of every row, and look for damaged vectors.
+    """
     findings = [
         Finding(check="sqlite", ok=True, detail=_versions()),
         _attempt("structure", lambda: _structure(connection)),
@@ -82,7 +85,10 @@ def _attempt(name: str, check: Callable[[], Finding]) -> Finding:
 
 
 def _acknowledged(connection: FileConnection, path: Path) -> Finding:
-    """Check that the file still contains the last row whose write was confirmed to a caller (see `AckedRows`)."""
+    """Check that the file still contains the last row whose write was confirmed to a caller, and return the finding.
+
+    See `AckedRows`.
+    """
     present, promised = last_item(connection), AckedRows(path).read()
     if promised is not None and promised > present:
         return Finding(

@@ -224,7 +224,10 @@ class SQLiteStore(SQLiteSearch):
         return {**rows, "bytes": sum(file.stat().st_size for file in maintenance.store_files(self.path))}
 
     def check(self, *, deep: bool = True) -> list[Finding]:
-        """Check the file. ``deep`` also verifies every row's hash."""
+        """Check the file and the external index, if there is one. Return the findings.
+
+        With ``deep``, also check the hash of every row.
+        """
         with self._connections.fresh() as connection:
             findings = maintenance.check(connection, self.tenant, self.path, deep=deep)
             return [*findings, *index_maintenance.check(self._connections, self.tenant, self._external, deep=deep)]

@@ -76,7 +76,7 @@ class WriteTurns:
             return sum(map(len, self._queues.values()))
 
     def recent_turns_of_others(self, tenant: str, seconds: float) -> int:
-        """Return how many of the latest turns, within the last ``seconds``, belong to other tenants. Old turns are not counted."""
+        """Count how often other tenants requested the lock in the last ``seconds``. Only the latest requests are remembered."""
         since = time.monotonic() - seconds
         with self._guard:
             return sum(at >= since and whose != tenant for at, whose in self._latest)
@@ -109,7 +109,7 @@ _by_path: "weakref.WeakValueDictionary[str, WriteTurns]" = weakref.WeakValueDict
 
 
 def turns_of(path: Path) -> WriteTurns:
-    """Return the lock that all connections of this process to a file share."""
+    """Return the write lock of a file. All connections of this process to the file share the lock."""
     with _guard:
         name = str(path.resolve())
         turns = _by_path.get(name)

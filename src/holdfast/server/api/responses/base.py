@@ -26,7 +26,7 @@ class TextCode(Model):
 
     @classmethod
     def of(cls, text: str | None) -> "TextCode | None":
-        """Return the code of a text, or None if it has none."""
+        """Return the code and the values of a translatable text. Return None if the text is None or not translatable."""
         found = text_code(text)
         return None if found is None else cls(**found)
 

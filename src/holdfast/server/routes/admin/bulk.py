@@ -33,7 +33,7 @@ class Bulk(Body):
 
 
 class BulkLosses(Model):
-    """The number of items that would be removed, counted before the removal."""
+    """The number of items that the operation removes or hides, counted before it runs."""
 
     memories: int
     """The number of memories that the request names."""
@@ -79,6 +79,9 @@ def bulk(body: Bulk, caller: Calling) -> BulkResult:
 
 
 def _forget(caller: Caller, memories: Sequence[Memory]) -> list[str]:
-    """Forget memories, and return the ids of the changes. Memories that are already retired are left out."""
+    """Forget memories, and return the ids of the changes. Skip memories that are already retired.
+
+    Memories of a plain kind are forgotten too, but have no history, so no id is returned for them.
+    """
     gone = [each for each in memories if caller.memory.forget(each.id) and not caller.memory.preset.kind(each.kind).plain]
     return [caller.memory.history(each.id)[-1].id for each in gone]

@@ -56,14 +56,14 @@ class ConfiguredModel(Model):
 
 
 class ChosenModel(Body):
-    """The model to use from the next start."""
+    """The model that the server should use after its next start."""
 
     name: Annotated[str, Field(min_length=1, max_length=200, examples=["ollama:llama3.2"])]
     """The name of the model, or `none`."""
 
 
 class SavedModel(Model):
-    """The model that was saved for the next start."""
+    """The model that the server will use after its next start."""
 
     role: ModelRole
     """The role of the model."""
@@ -81,7 +81,7 @@ class ModelList(Model):
 
 
 class ModelTest(Model):
-    """The result of one call to a model."""
+    """The result of a test: one call to a model."""
 
     role: ModelRole
     """The role of the model."""

@@ -47,7 +47,7 @@ class SettingList(Model):
 
 
 class HealthCheck(Model):
-    """The result of one check."""
+    """The result of one check of the store, the models or the job queue."""
 
     check: Annotated[str, Field(examples=["job queue"])]
     """The name of the check."""
@@ -64,7 +64,7 @@ class HealthCheck(Model):
 
 
 class HealthReport(Model):
-    """The results of all checks."""
+    """The results of the checks of the store, the models and the job queue."""
 
     ok: bool
     """True if no check found a problem."""

@@ -53,14 +53,14 @@ class Samples(Body):
 
 
 class StoredSamples(Model):
-    """The users whose memories and messages are sample data, in the response to a request that stored them."""
+    """The users of the sample data that was stored. They are invented people."""
 
     users: Annotated[list[str], Field(examples=[["Marta (sample)"]])]
     """The users to whom all sample data belongs."""
 
 
 class RemovedSamples(Model):
-    """The receipts of the removed sample data."""
+    """The receipts of the erasures that removed the sample data."""
 
     receipts: list[responses.Receipt]
     """One receipt per user of the sample data."""

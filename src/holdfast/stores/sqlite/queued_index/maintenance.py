@@ -55,7 +55,11 @@ def remove_all(connections: SQLiteConnections, tenant: str, path: Path) -> None:
 
 
 def check(connections: SQLiteConnections, tenant: str, index: QueuedIndex | None, *, deep: bool) -> list[Finding]:
-    """Report the state of the external index, if there is one."""
+    """Check the external index, and return the findings. The list is empty if the store has no external index.
+
+    ``index`` is None if this process uses no external index. If the store has one nevertheless, the finding says that it is
+    unused.
+    """
     if index is not None:
         return [index.check(deep=deep)]
     builds = queue.builds(connections.reader(), tenant)
