@@ -3,6 +3,7 @@
 import random
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -317,6 +318,24 @@ def test_among_many_hits_the_best_one_decides_about_the_heading() -> None:
 @pytest.mark.parametrize(("number", "score", "answers"), [(2, 0.5, 0), (12, 0.2, 0), (12, 0.4, 12), (MANY_HITS, 0.2, MANY_HITS)])
 def test_the_fewer_hits_there_are_the_higher_is_the_score_of_a_probable_answer(number: int, score: float, answers: int) -> None:
     assert len(probable_answers([_hit(score, f"dog {place}") for place in range(number)])) == answers
+
+
+def test_in_a_small_block_a_long_pinned_text_is_cut_so_that_a_hit_fits() -> None:
+    pinned, found = _hit(1.0, "likes tea, " * 60), _hit(0.9, "keeps the spare key in the shed, " * 8)
+    small = render_block([pinned], [found], max_tokens=300, nonce_key="k")
+    assert [hit.id for hit in small.hits] == [pinned.id, found.id]
+    assert len(small.text.splitlines()[3]) < 330
+    large = render_block([pinned], [found], max_tokens=800, nonce_key="k")
+    assert len(large.text.splitlines()[3]) > 590
+
+
+def test_a_block_whose_best_hit_is_a_near_miss_heads_nothing_as_relevant() -> None:
+    near = replace(_hit(0.95, "sister"), is_near_miss=True)
+    lines = render_block([], [near, _hit(0.6, "tea")], max_tokens=500, nonce_key="k").text.splitlines()
+    assert lines[2:-1] == ["Related, perhaps not an answer:", "- (2026-03-01) sister", "- (2026-03-01) tea"]
+    lines = render_block([], [_hit(0.96, "tea"), near], max_tokens=500, nonce_key="k").text.splitlines()
+    assert lines[2:4] == ["Relevant now:", "- (2026-03-01) tea"]
+    assert lines[4:6] == ["Related, perhaps not an answer:", "- (2026-03-01) sister"]
 
 
 @pytest.mark.parametrize("budget", range(40, 75))

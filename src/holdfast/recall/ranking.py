@@ -161,14 +161,12 @@ class Background:
 
 def likelihood(strength: float, background: Background) -> float:
     """Return the probability that an item of this strength answers the question, given the strengths of the other candidates."""
-    logit = (
-        _STRENGTH_WEIGHT * _scaled(strength, background.scale)
-        + _BACKGROUND_WEIGHT * background.strength
-        + _COUNT_WEIGHT * math.log1p(background.count)
-        + _PERSONAL_WEIGHT * background.personal
-        + _INTERCEPT
-    )
-    return _sigmoid(max(-_MAX_LOGIT, min(_MAX_LOGIT, logit)))
+    return _sigmoid(max(-_MAX_LOGIT, min(_MAX_LOGIT, _logit(strength, background))))
+
+
+def likelihood_margin(strength: float, background: Background, minimum: float) -> float:
+    """Return how far a strength is above the strength whose likelihood is ``minimum`` (between 0 and 1, exclusive)."""
+    return (_logit(strength, background) - math.log(minimum / (1 - minimum))) / _STRENGTH_WEIGHT
 
 
 def relevance_margin(strength: float, background: Background, *, best: float, floor: float, sentences: int = 1) -> float:
@@ -186,6 +184,16 @@ def relevance_margin(strength: float, background: Background, *, best: float, fl
         floor = BIAS
     floor = max(floor, _scaled(best, background.scale) - _MAX_GAP * sentences)
     return _scaled(strength, background.scale) - floor
+
+
+def _logit(strength: float, background: Background) -> float:
+    return (
+        _STRENGTH_WEIGHT * _scaled(strength, background.scale)
+        + _BACKGROUND_WEIGHT * background.strength
+        + _COUNT_WEIGHT * math.log1p(background.count)
+        + _PERSONAL_WEIGHT * background.personal
+        + _INTERCEPT
+    )
 
 
 def _sigmoid(logit: float) -> float:

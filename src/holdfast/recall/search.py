@@ -30,6 +30,8 @@ from holdfast.recall.ranking import (
     strength,
     with_context_gains,
 )
+from holdfast.recall.relevance.companions import companion_margin
+from holdfast.recall.relevance.near_misses import asks_for_detail, is_near_miss
 from holdfast.recall.relevance.stored_asks import without_questions
 from holdfast.recall.traces.search_log import SearchRun, current_log, current_run, step
 from holdfast.text.clean import clean_query, fold
@@ -110,6 +112,8 @@ class _Baseline(NamedTuple):
     floor: float
     sentences: int
     """Number of sentences in the query."""
+    calibration: tuple[float, float] | None = None
+    """Calibration of the embedder, if hits of this query can be near misses."""
 
     def admits(self, strength: float) -> bool:
         """Return True if an item of this strength reaches the relevance floor."""
@@ -153,13 +157,10 @@ def _ranked_hits(store: Store, embedding: Embedding, vector: QueryVector, questi
     if run is not None:
         run.found, run.strengths, run.floor = found, strengths, verdict.floor
     background = _background(question, found, places, strengths, verdict.personal)
-    hits = (
-        hit
-        for hit in _best_first(
-            store, question, found, strengths, _Baseline(background, verdict.floor, max(len(split_sentences(question.text)), 1))
-        )
-        if hit.score >= question.min_score
-    )
+    embedder = embedding.embedder()
+    calibration = embedder.calibration if embedder and asks_for_detail(question) else None
+    baseline = _Baseline(background, verdict.floor, max(len(split_sentences(question.text)), 1), calibration)
+    hits = (hit for hit in _best_first(store, question, found, strengths, baseline) if hit.score >= question.min_score)
     limit = question.limit
     kept = without_duplicates(store, embedding, hits, limit, beyond=question.beyond) if question.distinct else islice(hits, limit)
     return [_with_excerpt(store, question, hit, found) for hit in kept]
@@ -232,7 +233,8 @@ def _best_first(
                 strongest.append(best.strength)
                 # The first few hits need not be close to the best one: they may answer another part of the question.
                 best_of_all = strongest[0] if len(strongest) > _FREE_HITS else best.strength
-                hit = _hit(best, found, baseline.background, _margin(best, question, baseline, best_of_all))
+                margin = _margin(best, question, baseline, best_of_all, is_best=len(strongest) == 1)
+                hit = _hit(best, found, baseline, margin)
                 if run is not None:
                     run.ranked.append(hit)
                 yield hit
@@ -354,12 +356,12 @@ def _word_match(text: str, question: RecallQuery) -> float:
     return sum(not words.isdisjoint(term) for term in terms) / max(len(terms), 1)
 
 
-def _margin(candidate: _Ranked, question: RecallQuery, baseline: _Baseline, strongest: float) -> float:
+def _margin(candidate: _Ranked, question: RecallQuery, baseline: _Baseline, strongest: float, *, is_best: bool) -> float:
     """Return how far a candidate is above the minimum for relevance. The margin is negative if the candidate is not relevant.
 
     The minimum depends on ``strongest``. Normally, this is the strength of the best hit. For the first few hits, it is the
-    candidate's own strength, so that these hits can be much weaker than the best hit. If the query is empty, every candidate
-    is relevant. If the query names only a period of time, every candidate in that period is relevant.
+    candidate's own strength, so that these hits can be much weaker than the best hit. A candidate that is not the best one
+    must also have a minimum score. If the query is empty, every candidate is relevant. If the query names only a period of time, every candidate in that period is relevant.
     """
     if question.is_empty:
         return 0.0
@@ -368,7 +370,11 @@ def _margin(candidate: _Ranked, question: RecallQuery, baseline: _Baseline, stro
     margin = relevance_margin(
         candidate.strength, baseline.background, best=strongest, floor=baseline.floor, sentences=baseline.sentences
     )
-    return round(margin + (_importance_bonus(candidate.owner) if isinstance(candidate.owner, Memory) else 0.0), 4)
+    bonus = _importance_bonus(candidate.owner) if isinstance(candidate.owner, Memory) else 0.0
+    if is_best:
+        return round(margin + bonus, 4)
+    next_to_best = companion_margin(candidate.owner, candidate.strength, baseline.background, is_important=bonus > 0)
+    return round(min(margin + bonus, next_to_best), 4)
 
 
 def _importance_bonus(memory: Memory) -> float:
@@ -376,7 +382,7 @@ def _importance_bonus(memory: Memory) -> float:
     return max(memory.importance - _IMPORTANT, 0.0) * _IMPORTANCE_BONUS
 
 
-def _hit(candidate: _Ranked, found: dict[int, Found], background: Background, margin: float) -> Hit:
+def _hit(candidate: _Ranked, found: dict[int, Found], baseline: _Baseline, margin: float) -> Hit:
     """Return the hit for a candidate, with its score and its reasons."""
     owner = candidate.owner
     memory, message = (owner, None) if isinstance(owner, Memory) else (None, owner)
@@ -384,11 +390,12 @@ def _hit(candidate: _Ranked, found: dict[int, Found], background: Background, ma
     return Hit(
         memory=memory,
         message=message,
-        score=round(likelihood(candidate.strength, background), 4),
+        score=round(likelihood(candidate.strength, baseline.background), 4),
         margin=margin,
         similarity=entry.similarity,
         why=tuple([Reason(arm=vote.arm, rank=vote.rank, score=vote.score) for vote in entry.why]),
         successor=candidate.successor,
+        is_near_miss=baseline.calibration is not None and is_near_miss(owner, entry.similarity, entry.text, baseline.calibration),
     )
 
 

@@ -52,6 +52,8 @@ class Hit:
     """The live memory that superseded a fact in this message. None if the message states no outdated fact."""
     is_quoted: bool = False
     """True if the hit is a user's message and the text that it shows contains a quotation, such as a pasted e-mail."""
+    is_near_miss: bool = False
+    """True if the hit shares words with a question, such as a name, but its meaning is too different to be an answer."""
     left_out_by: LeftOutBy | None = None
     """Why a context does not show the hit. None if it is shown, or belongs to no context."""
 

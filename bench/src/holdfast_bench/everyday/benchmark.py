@@ -17,6 +17,7 @@ from holdfast.config.models import make_embedder
 from holdfast.config.opening import open_engine
 from holdfast.engine import Engine
 from holdfast.protocols import Embedder
+from holdfast.recall.context.block import block_words
 from holdfast.services import services
 from holdfast.testing.clock import FrozenClock
 from holdfast.text.clean import fold
@@ -153,6 +154,7 @@ def _ask(engine: Engine, person: Person, question: Question, turns: dict[str, st
         question=question,
         rank=ranks[0] if ranks else None,
         in_block=any(_answers(hit, question, turns) for hit in block.hits),
+        claims_answer=any(block_words(language).relevant in block.text.splitlines() for language in ("en", "es")),
         lines=len(shown),
         unrelated=sum(not fair & _turns_of(hit, turns) for hit in shown),
         scores=[hit.score for hit in hits],

@@ -21,6 +21,8 @@ class Outcome:
     rank: int | None
     """Rank of the answer among the hits of a recall, starting at 1, or None if it is not there."""
     in_block: bool
+    claims_answer: bool
+    """True if the block heads lines as relevant, False if it shows nothing or heads all lines as related."""
     lines: int
     unrelated: int
     """Number of lines in the block that have nothing to do with the question."""
@@ -82,12 +84,18 @@ def _answered(outcomes: Sequence[Outcome]) -> dict[str, float]:
         "first": _share(outcomes, lambda outcome: outcome.rank == 1),
         "top ten": _share(outcomes, lambda outcome: outcome.rank is not None),
         "in block": _share(outcomes, lambda outcome: outcome.in_block),
+        "as related": _share(outcomes, lambda outcome: outcome.in_block and not outcome.claims_answer),
         **_lines(outcomes),
     }
 
 
 def _unanswered(outcomes: Sequence[Outcome]) -> dict[str, float]:
-    return {"n": len(outcomes), "quiet": _share(outcomes, lambda outcome: not outcome.lines), **_lines(outcomes)}
+    return {
+        "n": len(outcomes),
+        "quiet": _share(outcomes, lambda outcome: not outcome.lines),
+        "as related": _share(outcomes, lambda outcome: bool(outcome.lines) and not outcome.claims_answer),
+        **_lines(outcomes),
+    }
 
 
 def _lines(outcomes: Sequence[Outcome]) -> dict[str, float]:

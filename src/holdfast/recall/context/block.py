@@ -19,6 +19,13 @@ from holdfast.text.clean import count_tokens, escape_line
 from holdfast.types import Context, Hit
 
 _MAX_LINE_CHARACTERS = 600
+_PINNED_CHARACTERS_PER_TOKEN = 1
+"""Maximum length of a pinned line, per token of the block: about a quarter of the budget.
+
+In a small block, a long pinned text such as the description of the user would otherwise displace the hits.
+"""
+_MIN_PINNED_CHARACTERS = 200
+"""Length up to which a pinned line is never cut. Most pinned facts are shorter."""
 _MAX_QUESTION_CHARACTERS = 160
 """Maximum length of the question that is shown with a message that answers it."""
 _NONCE_CHARACTERS = 10
@@ -75,6 +82,7 @@ def render_block(
     left_out: list[Hit] = []
     parts: list[list[str]] = [[], [], []]  # pinned, answers, and hits that are probably no answer
     answers = probable_answers([hit for hit in relevant if hit.left_out_by is None])
+    max_pinned = min(_MAX_LINE_CHARACTERS, max(_PINNED_CHARACTERS_PER_TOKEN * max_tokens, _MIN_PINNED_CHARACTERS))
     for part, hits in enumerate((pinned, relevant)):
         for hit in hits:
             if hit.left_out_by is not None:
@@ -84,7 +92,7 @@ def render_block(
                 left_out.append(leave_out(hit, "floor"))
                 continue
             place = part and (1 if hit.id in answers else 2)
-            line = _line(hit, words)
+            line = _line(hit, words, max_characters=_MAX_LINE_CHARACTERS if part else max_pinned)
             cost = count_tokens(line + "\n")
             if place and parts[3 - place] and not parts[place]:
                 cost += count_tokens(heading + "\n")  # a second heading
@@ -135,14 +143,14 @@ def with_persona(block: Context, persona: str | None) -> Context:
     return replace(block, text=text, stable=stable, tokens=count_tokens(text))
 
 
-def _line(hit: Hit, words: BlockWords) -> str:
-    """Return a hit as one line, with its date and its origin.
+def _line(hit: Hit, words: BlockWords, *, max_characters: int) -> str:
+    """Return a hit as one line, with its date and its origin. A text longer than ``max_characters`` is cut.
 
     If a memory is based on the user's own words, no origin is shown.
     """
     text = escape_line(str(hit))
-    if len(text) > _MAX_LINE_CHARACTERS:
-        text = text[: _MAX_LINE_CHARACTERS - 3].rstrip() + "..."
+    if len(text) > max_characters:
+        text = text[: max_characters - 3].rstrip() + "..."
     line = f"- ({', '.join(part for part in (hit.at.date().isoformat(), _origin(hit, words)) if part)}) {text}"
     if hit.successor is None:
         return line

@@ -19,8 +19,10 @@ were 0.50, 0.53, 0.40 and 0.32, on stores with 1, 2, 5 and 10 items.
 def probable_answers(hits: Sequence[Hit]) -> set[str]:
     """Return the ids of the hits that probably answer the question. ``hits`` are the hits of one search, best first.
 
-    If there are at least ``MANY_HITS`` hits and one of them is a probable answer, all of them count as answers.
+    If the best hit is a near miss, there are no answers: weaker hits are even less likely. If there are at least ``MANY_HITS`` hits and one of them is a probable answer, all of them count as answers.
     """
+    if hits and hits[0].is_near_miss:
+        return set()
     answers = {hit.id for hit in hits if is_probable_answer(hit, len(hits))}
     return {hit.id for hit in hits} if answers and len(hits) >= MANY_HITS else answers
 
@@ -31,4 +33,4 @@ def is_probable_answer(hit: Hit, hits: int) -> bool:
     ``hits`` is the number of all hits of the search. The fewer hits there are, the higher the required score.
     """
     minimum = next((score for limit, score in _MIN_SCORES if hits <= limit), _MIN_SCORE)
-    return hit.score >= minimum
+    return hit.score >= minimum and not hit.is_near_miss
