@@ -14,6 +14,7 @@ AT = datetime(2026, 3, 1, tzinfo=UTC)
 SCOPE = Scope(tenant="t", user="ana")
 LONG = "I took the old bike over to Nadia's so that her brother can look at the brakes before the trip"
 BACKGROUND = Background.of([0.0] * 32)
+BEST = 20.0
 
 
 def _message(text: str, *, role: str = "user", **fields: Any) -> Message:
@@ -46,22 +47,28 @@ def test_each_sort_of_weak_hit_has_its_minimum_score(owner: Memory | Message, im
     for score, shown in ((minimum - 0.01, False), (minimum + 0.01, True)):
         strength = _strength_of(score)
         assert likelihood(strength, BACKGROUND) == pytest.approx(score)
-        assert (companion_margin(owner, strength, BACKGROUND, is_important=important) >= 0) is shown
+        assert (companion_margin(owner, strength, BACKGROUND, best=BEST, is_important=important) >= 0) is shown
+
+
+def test_a_hit_that_is_about_as_strong_as_the_best_one_has_no_minimum() -> None:
+    said, strength = _message("set a timer"), _strength_of(0.05)
+    assert companion_margin(said, strength, BACKGROUND, best=strength + 0.9, is_important=False) > 0
+    assert companion_margin(said, strength, BACKGROUND, best=strength + 1.1, is_important=False) < 0
 
 
 def test_a_short_message_of_a_named_speaker_has_no_minimum() -> None:
     said = _message("set a timer", speaker="Ben")
-    assert companion_margin(said, _strength_of(0.01), BACKGROUND, is_important=False) > 0
+    assert companion_margin(said, _strength_of(0.01), BACKGROUND, best=BEST, is_important=False) > 0
 
 
 def test_a_sentence_without_spaces_is_not_a_short_message() -> None:
     said = _message("我把旧自行车送到娜迪亚家让她弟弟在旅行前看看刹车")
-    assert companion_margin(said, _strength_of(0.12), BACKGROUND, is_important=False) > 0
+    assert companion_margin(said, _strength_of(0.12), BACKGROUND, best=BEST, is_important=False) > 0
 
 
 def test_without_an_embedder_shared_words_are_enough() -> None:
     background = Background.of([0.0] * 32, words_alone=True)
-    assert companion_margin(_message("set a timer"), -3.0, background, is_important=False) > 0
+    assert companion_margin(_message("set a timer"), -3.0, background, best=BEST, is_important=False) > 0
 
 
 def test_a_weak_short_message_is_found_but_not_shown_next_to_the_answer(memory: Engine) -> None:

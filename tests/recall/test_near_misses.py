@@ -29,7 +29,7 @@ def _asks(text: str) -> bool:
     [(UNLIKE, 0.4, True), (LIKE, 0.4, False), (UNLIKE, 0.0, False), (UNLIKE, 1.0, False), (None, 0.4, False)],
     ids=["name only", "same meaning", "no word in common", "all words in common", "no vector"],
 )
-def test_a_near_miss_shares_words_but_not_the_meaning(cosine: float | None, word_match: float, expected: bool) -> None:
+def test_a_near_miss_shares_words_but_not_the_meaning(cosine: float | None, word_match: float, expected: bool) -> None:  # noqa: FBT001
     assert is_near_miss(_memory("My sister Ivy lives in Leeds."), cosine, word_match, CALIBRATION) is expected
 
 
@@ -51,7 +51,7 @@ def test_a_reply_is_not_a_near_miss() -> None:
         ("what did I have on the 24th with Ivy", False),
     ],
 )
-def test_only_a_question_without_a_time_or_a_number_has_near_misses(query: str, expected: bool) -> None:
+def test_only_a_question_without_a_time_or_a_number_has_near_misses(query: str, expected: bool) -> None:  # noqa: FBT001
     assert _asks(query) is expected
 
 

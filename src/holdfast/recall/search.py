@@ -233,7 +233,7 @@ def _best_first(
                 strongest.append(best.strength)
                 # The first few hits need not be close to the best one: they may answer another part of the question.
                 best_of_all = strongest[0] if len(strongest) > _FREE_HITS else best.strength
-                margin = _margin(best, question, baseline, best_of_all, is_best=len(strongest) == 1)
+                margin = _margin(best, question, baseline, best_of_all, best_hit=strongest[0])
                 hit = _hit(best, found, baseline, margin)
                 if run is not None:
                     run.ranked.append(hit)
@@ -356,12 +356,13 @@ def _word_match(text: str, question: RecallQuery) -> float:
     return sum(not words.isdisjoint(term) for term in terms) / max(len(terms), 1)
 
 
-def _margin(candidate: _Ranked, question: RecallQuery, baseline: _Baseline, strongest: float, *, is_best: bool) -> float:
+def _margin(candidate: _Ranked, question: RecallQuery, baseline: _Baseline, strongest: float, *, best_hit: float) -> float:
     """Return how far a candidate is above the minimum for relevance. The margin is negative if the candidate is not relevant.
 
     The minimum depends on ``strongest``. Normally, this is the strength of the best hit. For the first few hits, it is the
-    candidate's own strength, so that these hits can be much weaker than the best hit. A candidate that is not the best one
-    must also have a minimum score. If the query is empty, every candidate is relevant. If the query names only a period of time, every candidate in that period is relevant.
+    candidate's own strength, so that these hits can be much weaker than the best hit. A candidate that is weaker than the best
+    hit, whose strength is ``best_hit``, must also have a minimum score. If the query is empty, every candidate is relevant. If
+    the query names only a period of time, every candidate in that period is relevant.
     """
     if question.is_empty:
         return 0.0
@@ -371,9 +372,9 @@ def _margin(candidate: _Ranked, question: RecallQuery, baseline: _Baseline, stro
         candidate.strength, baseline.background, best=strongest, floor=baseline.floor, sentences=baseline.sentences
     )
     bonus = _importance_bonus(candidate.owner) if isinstance(candidate.owner, Memory) else 0.0
-    if is_best:
-        return round(margin + bonus, 4)
-    next_to_best = companion_margin(candidate.owner, candidate.strength, baseline.background, is_important=bonus > 0)
+    next_to_best = companion_margin(
+        candidate.owner, candidate.strength, baseline.background, best=best_hit, is_important=bonus > 0
+    )
     return round(min(margin + bonus, next_to_best), 4)
 
 

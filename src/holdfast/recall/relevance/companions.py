@@ -24,21 +24,27 @@ _MIN_ASSISTANT: Final = 0.25
 _MIN_SHORT: Final = 0.35
 """Minimum score of a short message of the user that is not a reply.
 
-In stores of 110 and 500 items, none of 330 relevant messages of this kind answered the question.
+In stores of 110 and 500 items, none of 340 relevant messages of this kind answered the question.
 """
+_EQUAL_GAP: Final = 1.0
+"""Maximum difference in strength of a hit that counts as being as good as the best one. Many hits may answer "what did I cook?"."""
 _SHORT_WORDS: Final = 12
 _SHORT_REPLY_WORDS: Final = 5
 _MAX_WORD_CHARACTERS: Final = 12
 """Maximum mean length of a word. Longer words mean a language without spaces, where a whole sentence counts as one word."""
 
 
-def companion_margin(owner: Memory | Message, strength: float, background: Background, *, is_important: bool) -> float:
-    """Return how far a hit that is not the best one is above its minimum. Below 0, a context block does not show the hit.
+def companion_margin(
+    owner: Memory | Message, strength: float, background: Background, *, best: float, is_important: bool
+) -> float:
+    """Return how far a hit is above its minimum strength. Below 0, a context block does not show the hit.
 
-    ``is_important`` says that it is an important memory. If the search had no cosines, there is no minimum: scores from words
-    alone say too little.
+    ``best`` is the strength of the best hit. Hits that are about as strong have no minimum. ``is_important`` says that the hit
+    is an important memory. If the search had no cosines, there is no minimum, either: scores from words alone say too little.
     """
-    minimum = 0.0 if background.scale != 1.0 else _min_score(owner, is_important=is_important)
+    if strength >= best - _EQUAL_GAP or background.scale != 1.0:
+        return math.inf
+    minimum = _min_score(owner, is_important=is_important)
     return likelihood_margin(strength, background, minimum) if minimum else math.inf
 
 
