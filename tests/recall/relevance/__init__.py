@@ -1,1 +1,1 @@
-"""Tests of ``holdfast/recall``."""
+"""Tests of ``holdfast/recall/relevance``."""
