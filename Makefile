@@ -25,7 +25,7 @@ test test-all: export PYTHONDONTWRITEBYTECODE =
 test: $(VENV)/.testweights $(VENV)/.dev  ## run the tests of every package, in about five minutes; ARGS="-n 0" uses one process
 	$(PYTEST) -m "not long" $(ARGS)
 
-test-all: $(VENV)/.testweights $(VENV)/.uv  ## run all tests: kills, power cuts, benchmarks, state machines and a soak as well
+test-all: $(VENV)/.testweights $(VENV)/.uv  ## run all tests: kills, power cuts, benchmarks, state machines and a soak as well; ARGS=--full runs every case
 	$(PYTEST) $(ARGS)
 
 # Each framework has its own environment, because their dependencies conflict.

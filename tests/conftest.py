@@ -36,6 +36,7 @@ from holdfast import Engine  # noqa: E402  (after its asserts were registered fo
 from holdfast.config.opening import open_engine  # noqa: E402
 from holdfast.testing import FrozenClock, HashEmbedder  # noqa: E402
 from tests.places import Place, a_place, memory_folder, parametrize  # noqa: E402
+from tests.sampling import Sample  # noqa: E402
 from tools.order_tests import shared_out  # noqa: E402
 
 if (in_memory := memory_folder()) is not None:
@@ -43,8 +44,9 @@ if (in_memory := memory_folder()) is not None:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the option ``--places``, which selects the backends that tests run on."""
+    """Add the options ``--places``, which selects the backends that tests run on, and ``--full``, which runs every case."""
     parser.addoption("--places", default="", help="run tests that use a place in these: sqlite,postgres,chroma")
+    parser.addoption("--full", action="store_true", help="run every case of the tests that otherwise run a sample of their cases")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -61,7 +63,11 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Put the long tests first if several workers share the tests."""
+    """Leave out tests marked ``full`` unless ``--full`` is given. Put long tests first if several workers share the tests."""
+    if not config.getoption("--full"):
+        left_out = [item for item in items if item.get_closest_marker("full")]
+        items[:] = [item for item in items if not item.get_closest_marker("full")]
+        config.hook.pytest_deselected(items=left_out)
     workers = getattr(config, "workerinput", {}).get("workercount", 1)
     if workers > 1:
         items[:] = shared_out(items, workers, file=lambda item: item.path, limit=_time_limit)
@@ -104,6 +110,12 @@ def _reason(report: pytest.TestReport) -> str:
     """Return why a test was skipped, without the file and line."""
     reason = report.longrepr[-1] if isinstance(report.longrepr, tuple) else str(report.longrepr)
     return str(reason).removeprefix("Skipped: ")
+
+
+@pytest.fixture(scope="session")
+def sample(request: pytest.FixtureRequest) -> Sample:
+    """The size at which tests with many cases run: a sample, or with ``--full`` every case."""
+    return Sample(full=request.config.getoption("--full"))
 
 
 @pytest.fixture

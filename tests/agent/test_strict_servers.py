@@ -110,7 +110,7 @@ def test_the_server_accepts_a_list_that_is_well_formed(server: StrictServer, pat
 
 @every_dialect
 @pytest.mark.parametrize("streamed", [True, False])
-@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.long), pytest.param(2, marks=pytest.mark.long)])
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.full), pytest.param(2, marks=pytest.mark.full)])
 def test_a_long_conversation_with_failures_is_never_rejected(
     open_memory: OpenMemory, server: StrictServer, name: str, seed: int, *, streamed: bool
 ) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from holdfast_bench.speed import benchmark, floor
 from holdfast_bench.speed.corpus import Corpus, GivenVectors, make_corpus
-from holdfast_bench.speed.measure import SINGLE_ADDS, make_task, measure, open_side
+from holdfast_bench.speed.measure import open_side
 from holdfast_bench.speed.peers import installed, reaches
 from holdfast_bench.speed.sides import Holdfast, Query, Row
 
@@ -83,16 +83,6 @@ def test_items_added_one_by_one_are_there_after_reopening(name: str, corpus: Cor
     assert found
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("many", [False, True])
-def test_every_metric_of_a_library_is_measured(many: bool, tmp_path: Path) -> None:  # noqa: FBT001  (a parameter of pytest)
-    corpus = make_corpus(60 + SINGLE_ADDS, questions=30, seed=1, dimensions=16)
-    numbers = measure(Holdfast.name, make_task(corpus, many=many, real=None), tmp_path)
-    wanted = {"add", "add_wall", "find", "find_part", "find_kind", "vectors", "words", "cold", "resident", "disk", "import"}
-    assert wanted <= set(numbers)
-    assert all(numbers[what] > 0 for what in wanted)
-
-
 def test_the_measured_hardware_limits_are_positive(tmp_path: Path) -> None:
     assert floor.bandwidth() > 1e8
     assert floor.one_sync(tmp_path) > 0
@@ -106,10 +96,14 @@ def test_a_peer_that_would_take_too_long_is_left_out() -> None:
 
 
 @pytest.mark.long
-def test_the_json_report_has_every_library_and_the_speed_limits(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_json_report_has_every_metric_of_every_library_and_the_speed_limits(capsys: pytest.CaptureFixture[str]) -> None:
     benchmark.run(sizes=[60], seed=1, as_json=True, peers_up_to=0)
     report = json.loads(capsys.readouterr().out)
     assert [(side["side"], side["many"]) for side in report["sides"]] == [("Holdfast", False), ("Holdfast", True)]
+    wanted = {"add", "add_wall", "find", "find_part", "find_kind", "vectors", "words", "cold", "resident", "disk", "import"}
+    for side in report["sides"]:
+        assert wanted <= set(side["numbers"])
+        assert all(side["numbers"][what] > 0 for what in wanted)
     assert report["floor"]["bandwidth"] > 0
 
 

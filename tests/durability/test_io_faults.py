@@ -14,6 +14,7 @@ import pytest
 import holdfast
 from holdfast import Engine
 from holdfast.errors import HoldfastError, StoreError
+from tests.sampling import Sample
 
 pytestmark = [pytest.mark.long, pytest.mark.ledger("X27")]
 Kind = Literal["error", "full", "torn"]
@@ -191,8 +192,11 @@ def outcome(fault: Fault, template: Path, folder: Path, vfs: FaultyVFS) -> tuple
     return play.errors, [f"{fault}: {each}" for each in play.wrong]
 
 
-def sweep(counts: dict[str, int]) -> list[Fault]:
-    """Return faults of every kind, spread over a whole run. ``counts`` is the number of operations of each kind in a run."""
+def sweep(counts: dict[str, int], sample: Sample) -> list[Fault]:
+    """Return faults of every kind, spread over a whole run. ``counts`` is the number of operations of each kind in a run.
+
+    A sample has every third fault of each kind. The kinds start at different operations.
+    """
     kinds: dict[str, tuple[Kind, ...]] = {
         "read": ("error",),
         "write": ("error", "full", "torn"),
@@ -203,11 +207,11 @@ def sweep(counts: dict[str, int]) -> list[Fault]:
         Fault(act, nth, kind, lasting)  # type: ignore[arg-type]
         for act, possible in kinds.items()
         for place, (kind, lasting) in enumerate((kind, lasting) for kind in possible for lasting in (False, True))
-        for nth in range(1 + place, counts.get(act, 0) + 1, max(1, counts.get(act, 0) // 40))
+        for nth in sample.of(range(1 + place, counts.get(act, 0) + 1, max(1, counts.get(act, 0) // 40)), start=place)
     ]
 
 
-def test_a_fault_of_the_disk_at_any_operation_loses_nothing_acknowledged(tmp_path: Path) -> None:
+def test_a_fault_of_the_disk_at_any_operation_loses_nothing_acknowledged(tmp_path: Path, sample: Sample) -> None:
     with faulty() as vfs:
         with open_store(tmp_path / "template") as memory:
             Play(memory).run()
@@ -217,8 +221,8 @@ def test_a_fault_of_the_disk_at_any_operation_loses_nothing_acknowledged(tmp_pat
             vfs.arm(None)
             Play(memory).run()
             counts = dict(vfs.counts)
-        faults = sweep(counts)
-        assert len(faults) >= 200
+        faults = sweep(counts, sample)
+        assert len(faults) >= sample.size(200, short=66)
         outcomes = [outcome(fault, tmp_path / "template", tmp_path / str(number), vfs) for number, fault in enumerate(faults)]
     assert [line for _, wrong in outcomes for line in wrong] == []
     assert sum(errors > 0 for errors, _ in outcomes) > len(faults) // 2, "the faults reach the callers as errors"

@@ -32,14 +32,6 @@ def home(tmp_path: Path) -> Holdfast:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_the_server_stops_on_a_signal(home: Holdfast, number: int) -> None:
-    with process(home.home) as server:
-        assert get(f"{server.url}/").status_code == 200
-        assert server.stop(number) == 0
-
-
-@pytest.mark.long
 def test_a_request_under_way_is_finished_and_queued_work_stays_queued(home: Holdfast) -> None:
     asked = threading.Event()
 
@@ -121,17 +113,6 @@ def _meet_both(server: Process) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.skipif(os.name == "nt", reason="processes are killed with signals")
-def test_workers_stop_when_the_main_process_is_killed(home: Holdfast) -> None:
-    with process(home.home, "--workers", "2") as server:
-        children = psutil.Process(server.popen.pid).children(recursive=True)
-        server.popen.kill()
-        server.popen.wait()
-        _, alive = psutil.wait_procs(children, timeout=20)
-        assert alive == []
-
-
-@pytest.mark.long
 @pytest.mark.everywhere("sqlite", "postgres")
 def test_two_processes_serve_one_store(home: Holdfast, place: Place) -> None:
     with process(home.home, *place.arguments, "--workers", "2") as server:
@@ -191,7 +172,8 @@ def test_a_retry_that_reaches_another_process_does_nothing_twice(pair: Process) 
 
 
 @pytest.mark.long
-def test_a_process_that_dies_is_started_again(home: Holdfast) -> None:
+@pytest.mark.skipif(os.name == "nt", reason="processes are killed with signals")
+def test_a_process_that_dies_is_started_again_and_all_stop_when_the_main_process_is_killed(home: Holdfast) -> None:
     with process(home.home, "--workers", "2") as server:
         _meet_both(server)
         victim = next(each["process"] for each in _requests(server.log))
@@ -205,7 +187,12 @@ def test_a_process_that_dies_is_started_again(home: Holdfast) -> None:
             return len({each["process"] for each in _requests(server.log)}) >= 3
 
         eventually(others, 40)
-        assert server.stop() == 0
+        children = psutil.Process(server.popen.pid).children(recursive=True)
+        assert len(children) >= 2
+        server.popen.kill()
+        server.popen.wait()
+        _, alive = psutil.wait_procs(children, timeout=20)
+        assert alive == []
 
 
 def _requests(log: Path) -> list[dict[str, Any]]:
@@ -214,8 +201,8 @@ def _requests(log: Path) -> list[dict[str, Any]]:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("workers", ["1", "2"])
-def test_the_address_is_printed_once_the_server_answers(tmp_path: Path, workers: str) -> None:
+@pytest.mark.parametrize(("workers", "number"), [("1", signal.SIGINT), ("2", signal.SIGTERM)])
+def test_the_address_is_printed_once_the_server_answers_and_a_signal_stops_it(tmp_path: Path, workers: str, number: int) -> None:
     command = [executable(), "serve", "--port", "0", "--embedder", "none", "--workers", workers]
     popen = subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env={**os.environ, "HOLDFAST_HOME": str(tmp_path)}
@@ -223,9 +210,12 @@ def test_the_address_is_printed_once_the_server_answers(tmp_path: Path, workers:
     try:
         assert popen.stdout is not None
         line = popen.stdout.readline().decode()
+        url = line.removeprefix("Dashboard: ").strip()
         # A server that is still starting would not respond within this time.
-        answer = get(f"{line.removeprefix('Dashboard: ').strip()}health", timeout=3)
-        assert answer.status_code == 200
+        assert get(f"{url}health", timeout=3).status_code == 200
+        assert get(url).status_code == 200
+        popen.send_signal(number)
+        assert popen.wait(90) == 0
     finally:
-        popen.terminate()
+        popen.kill()
         popen.communicate(timeout=90)

@@ -7,6 +7,7 @@ from urllib.parse import quote
 import httpx
 import pytest
 
+from tests.sampling import Sample
 from tests.server.dashboard.support import VIEWS, Visitor, visit
 from tests.server.http_support import process
 
@@ -112,17 +113,17 @@ def test_there_are_forty_payloads() -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("name", VIEWS)
-def test_no_view_executes_payloads_that_it_lists(ana: Visitor, name: str) -> None:
-    ana.go(name)
-    ana.page.mouse.wheel(0, 20_000)
-    ana.page.wait_for_timeout(250)
-    assert_nothing_ran(ana, name)
+def test_no_view_executes_payloads_that_it_lists(ana: Visitor) -> None:
+    for name in VIEWS:
+        ana.go(name)
+        ana.page.mouse.wheel(0, 20_000)
+        ana.page.wait_for_timeout(250)
+        assert_nothing_ran(ana, name)
 
 
 @pytest.mark.long
-def test_no_page_of_a_memory_executes_payloads_in_any_field(ana: Visitor, url: str) -> None:
-    for memory in httpx.get(f"{url}/v1/memories", params={"user": "ana", "limit": "500"}).json()["items"]:
+def test_no_page_of_a_memory_executes_payloads_in_any_field(ana: Visitor, url: str, sample: Sample) -> None:
+    for memory in sample.of(httpx.get(f"{url}/v1/memories", params={"user": "ana", "limit": "500"}).json()["items"], every=4):
         ana.go(f"memories/{memory['id']}")
         ana.see(".memory-page code", has_text=memory["id"])
         assert ana.page.locator(".memory-full").text_content() == memory["text"]
@@ -130,8 +131,8 @@ def test_no_page_of_a_memory_executes_payloads_in_any_field(ana: Visitor, url: s
 
 
 @pytest.mark.long
-def test_no_form_executes_payloads_that_it_edits(ana: Visitor, url: str) -> None:
-    for memory in httpx.get(f"{url}/v1/memories", params={"user": "ana", "limit": "10"}).json()["items"]:
+def test_no_form_executes_payloads_that_it_edits(ana: Visitor, url: str, sample: Sample) -> None:
+    for memory in sample.of(httpx.get(f"{url}/v1/memories", params={"user": "ana", "limit": "10"}).json()["items"], every=2):
         ana.go(f"memories/{memory['id']}")
         ana.see(".memory-page code", has_text=memory["id"])
         ana.click("[data-action=edit]")
@@ -140,8 +141,8 @@ def test_no_form_executes_payloads_that_it_edits(ana: Visitor, url: str) -> None
 
 
 @pytest.mark.long
-def test_no_topic_page_or_preview_executes_payloads(ana: Visitor, url: str) -> None:
-    for topic in httpx.get(f"{url}/v1/topics", params={"user": "ana"}).json()["items"]:
+def test_no_topic_page_or_preview_executes_payloads(ana: Visitor, url: str, sample: Sample) -> None:
+    for topic in sample.of(httpx.get(f"{url}/v1/topics", params={"user": "ana"}).json()["items"], every=4, start=1):
         ana.go(f"topics/{quote(topic['topic'], safe='')}")
         ana.see(".topic .prose, .problem")
         assert_nothing_ran(ana, topic["topic"])
@@ -153,8 +154,8 @@ def test_no_topic_page_or_preview_executes_payloads(ana: Visitor, url: str) -> N
 
 
 @pytest.mark.long
-def test_no_conversation_executes_payloads_in_messages_or_speakers(ana: Visitor) -> None:
-    for number in range(len(PAYLOADS)):
+def test_no_conversation_executes_payloads_in_messages_or_speakers(ana: Visitor, sample: Sample) -> None:
+    for number in sample.of(range(len(PAYLOADS)), every=4, start=2):
         ana.go(f"sessions/hostile-{number}")
         ana.see(".message .said")
         assert_nothing_ran(ana, PAYLOADS[number])
@@ -170,9 +171,9 @@ def test_no_search_executes_payloads_that_it_finds(ana: Visitor) -> None:
 
 
 @pytest.mark.long
-def test_no_payload_in_the_name_of_a_user_app_or_agent_is_executed(ana: Visitor) -> None:
+def test_no_payload_in_the_name_of_a_user_app_or_agent_is_executed(ana: Visitor, sample: Sample) -> None:
     ana.go("memories")
-    for payload in PAYLOADS:
+    for payload in sample.of(PAYLOADS, every=4, start=3):
         line = " ".join(payload.split())
         ana.click(".side .scope")
         ana.see("dialog .suggestion")

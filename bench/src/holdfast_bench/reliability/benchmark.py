@@ -96,7 +96,7 @@ def _tests(root: Path, path: str, only: str | None, *, quick: bool) -> Outcome:
     with TemporaryDirectory() as folder:
         report = Path(folder) / "report.xml"
         command = [sys.executable, "-m", "pytest", "-n", "0", "-q", "-p", "no:cacheprovider", f"--junitxml={report}", path]
-        command += ["-m", "not long"] if quick else []
+        command += ["-m", "not long"] if quick else ["--full"]
         command += ["-k", only] if only else []
         try:
             subprocess.run(command, cwd=root, capture_output=True, timeout=_TIMEOUT_SECONDS, check=False)
