@@ -228,7 +228,7 @@ def test_changes_replace_and_look_alikes_do_not() -> None:
 
 @pytest.mark.long
 def test_the_command_prints_each_part_by_language() -> None:
-    shown = CliRunner().invoke(app, ["bench", "learn", "--split", "test", "--limit", "100"])
+    shown = CliRunner().invoke(app, ["bench", "learn", "--split", "test", "--limit", "25"])
     assert shown.exit_code == 0
     assert all(part in shown.stdout for part in ("utterances, test", "conversations", "changes", " en ", " es "))
     assert "utterances, dev" not in shown.stdout

@@ -59,6 +59,6 @@ def test_a_row_is_run_and_printed(capsys: pytest.CaptureFixture[str]) -> None:
 
 @pytest.mark.long
 def test_a_short_soak_has_no_failed_request_and_no_foreign_text() -> None:
-    result = soak(seconds=12, clients=6, embedder="none")
+    result = soak(seconds=6, clients=6, embedder="none")
     assert (result["failed"], result["hostile_5xx"], result["foreign_texts"]) == (0, 0, 0)
     assert result["hostile_statuses"]

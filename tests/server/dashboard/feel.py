@@ -67,7 +67,7 @@ class Scrolled:
 
 def first_page(browser: Any, url: str) -> FirstPage:
     """Open the chat without a cache, and measure the time until its first text is in the page."""
-    visitor = visit(browser, url)
+    visitor = visit(browser, url, moving=True)
     visitor.context.add_init_script(SEEN)
     sizes: list[int] = []
     visitor.page.on("requestfinished", lambda request: sizes.append(_size(request)))
@@ -157,7 +157,7 @@ def report(memories: int) -> Iterator[str]:
                 f"first page: {pages[0].kilobytes:.0f} kB, {pages[0].requests} requests, {quantile(times, 0.5):.2f} s "
                 f"(median of 9; best {min(times):.2f} s)"
             )
-            visitor = visit(browser, server.url)
+            visitor = visit(browser, server.url, moving=True)
             visitor.go("chat")
             clicks = feedback(visitor)
             yield f"feedback to a click: at most {max(clicks):.0f} ms of {len(clicks)} clicks"

@@ -101,10 +101,17 @@ def visit(
     user: str | None = "ana",
     language: str = "en-US",
     size: tuple[int, int] = (1360, 900),
+    moving: bool = False,
     **options: Any,
 ) -> Visitor:
-    """Open the dashboard of a server in a new browser window, with the scope of a user."""
-    context = browser.new_context(locale=language, viewport={"width": size[0], "height": size[1]}, **options)
+    """Open the dashboard of a server in a new browser window, with the scope of a user.
+
+    ``moving`` turns on the animations of the pages. Without a graphics card they take a third of the browser's CPU time, so
+    only the tests of how the dashboard feels turn them on.
+    """
+    motion = "no-preference" if moving else "reduce"
+    window = {"width": size[0], "height": size[1]}
+    context = browser.new_context(locale=language, viewport=window, reduced_motion=motion, **options)
     context.set_default_timeout(60_000)
     settings = json.dumps({"theme": "auto", "language": None, "user": user, "app": None, "agent": None})
     place = "holdfast.settings"

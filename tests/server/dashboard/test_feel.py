@@ -28,7 +28,7 @@ def test_the_first_page_is_small_and_comes_from_one_host(browser: Any, server: P
     first = feel.first_page(browser, server.url)
     assert first.kilobytes < 120
     assert first.requests <= 30
-    visitor = visit(browser, server.url)
+    visitor = visit(browser, server.url, moving=True)
     for page in PAGES:
         visitor.go(page)
     visitor.context.close()
@@ -37,7 +37,7 @@ def test_the_first_page_is_small_and_comes_from_one_host(browser: Any, server: P
 
 def test_the_page_reacts_to_clicks_at_once_and_scrolling_is_smooth(browser: Any, server: Process) -> None:
     """Scrolling counts as smooth if its tasks take little processor time. Frame times would depend on other running tests."""
-    visitor = visit(browser, server.url)
+    visitor = visit(browser, server.url, moving=True)
     visitor.go("chat")
     assert feel.quantile(feel.feedback(visitor), 0.5) < 200
     found = feel.scrolled(visitor, 3)
@@ -51,7 +51,7 @@ def test_the_page_reacts_to_clicks_at_once_and_scrolling_is_smooth(browser: Any,
 def test_no_page_scrolls_sideways_also_with_text_from_right_to_left(browser: Any, server: Process, width: int) -> None:
     name = "أمينة عبد الرحمن"
     remember(server.url, f"تعيش في لشبونة {width} وتحب " + "القهوة" * 30, user=name)
-    visitor = visit(browser, server.url, user=name, size=(width, 900))
+    visitor = visit(browser, server.url, user=name, size=(width, 900), moving=True)
     for page in ("memories", "timeline", f"people/{name}", "sessions", "stats", "admin/settings", "chat"):
         visitor.go(page)
         assert visitor.page.evaluate("() => document.documentElement.scrollWidth <= innerWidth"), page
@@ -60,7 +60,7 @@ def test_no_page_scrolls_sideways_also_with_text_from_right_to_left(browser: Any
 
 
 def test_a_view_whose_file_is_slow_does_not_cover_the_view_opened_after_it(browser: Any, server: Process) -> None:
-    visitor = visit(browser, server.url)
+    visitor = visit(browser, server.url, moving=True)
     visitor.go("chat")
     held: list[Any] = []
 
@@ -81,7 +81,7 @@ def test_a_view_whose_file_is_slow_does_not_cover_the_view_opened_after_it(brows
 
 
 def test_a_slow_answer_does_not_replace_a_later_one_in_the_same_place(browser: Any, server: Process) -> None:
-    visitor = visit(browser, server.url)
+    visitor = visit(browser, server.url, moving=True)
     visitor.go("chat")
     shown = visitor.page.evaluate("""async () => {
         const { load } = await import("./js/ui.js");

@@ -89,7 +89,7 @@ def _plant(client: httpx.Client, number: int, payload: str) -> None:
 
 @pytest.fixture
 def ana(browser: Any, url: str) -> Iterator[Visitor]:
-    visitor = visit(browser, url, reduced_motion="reduce")  # without animations, so that payloads run at once if at all
+    visitor = visit(browser, url)
     yield visitor
     visitor.context.close()
     assert not visitor.faults

@@ -78,7 +78,7 @@ def _plant(store: Store, number: int, text: str) -> None:
 
 @pytest.fixture
 def ana(browser: Any, served: Served) -> Iterator[Visitor]:
-    visitor = visit(browser, served.url, reduced_motion="reduce")
+    visitor = visit(browser, served.url)
     yield visitor
     visitor.context.close()
     assert not visitor.faults
