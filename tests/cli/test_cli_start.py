@@ -49,6 +49,12 @@ def test_the_version_alone_does_not_even_import_click() -> None:
     assert "click" not in _modules("--version")
 
 
+def test_a_command_rarely_collects_garbage_while_it_starts() -> None:
+    program = "import gc, sys; from holdfast.cli import main; sys.argv = ['holdfast', '--version']; main(); print(gc.get_threshold()[0])"
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert int(ran.stdout.splitlines()[-1]) >= 20_000
+
+
 def test_the_executable_prints_its_version(holdfast: Holdfast) -> None:
     assert holdfast.run("--version").stdout.decode().strip() == f"holdfast {__version__}"
     assert holdfast("--version").stdout.strip() == f"holdfast {__version__}"

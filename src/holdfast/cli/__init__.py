@@ -1,6 +1,13 @@
 """The command line. ``main`` is the entry point of the ``holdfast`` executable."""
 
+import gc
 import sys
+
+_MAX_NEW_OBJECTS = 50_000
+"""Number of new objects after which Python collects garbage.
+
+With Python's default of 700, it collected garbage 300 times while a server started, which took a tenth of the CPU time.
+"""
 
 
 def main() -> None:
@@ -9,6 +16,7 @@ def main() -> None:
     For a fast start, ``hook`` and ``mcp`` run without importing click, unless they have options that only click can
     parse, such as --help.
     """
+    gc.set_threshold(_MAX_NEW_OBJECTS)
     words = sys.argv[1:]
     if words == ["--version"]:
         from holdfast.version import __version__  # noqa: PLC0415  (keeps --version fast)
