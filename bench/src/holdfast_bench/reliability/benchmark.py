@@ -91,13 +91,18 @@ def _sum(one: Outcome, other: Outcome) -> Outcome:
     return Outcome(*counts, note="; ".join(note for note in (one.note, other.note) if note))
 
 
+def pytest_command(path: str, only: str | None, *, quick: bool) -> list[str]:
+    """Return the command that runs a test file or folder: with every case, or without the long tests."""
+    command = [sys.executable, "-m", "pytest", "-n", "0", "-q", "-p", "no:cacheprovider", path]
+    command += ["-m", "not long"] if quick else ["--full"]
+    return [*command, "-k", only] if only else command
+
+
 def _tests(root: Path, path: str, only: str | None, *, quick: bool) -> Outcome:
     """Run one test file or folder in its own process, and count the results."""
     with TemporaryDirectory() as folder:
         report = Path(folder) / "report.xml"
-        command = [sys.executable, "-m", "pytest", "-n", "0", "-q", "-p", "no:cacheprovider", f"--junitxml={report}", path]
-        command += ["-m", "not long"] if quick else ["--full"]
-        command += ["-k", only] if only else []
+        command = [*pytest_command(path, only, quick=quick), f"--junitxml={report}"]
         try:
             subprocess.run(command, cwd=root, capture_output=True, timeout=_TIMEOUT_SECONDS, check=False)
         except subprocess.TimeoutExpired:
