@@ -15,7 +15,7 @@ from holdfast.errors import Conflict, Forbidden, HoldfastError, InvalidInput, No
 from holdfast.services import services
 from holdfast.testing import FrozenClock
 from holdfast.types import KeyLevel, Scope
-from tests.forking import in_a_forked_child
+from tests.runtime.forking import in_a_forked_child
 
 ANA = Principal(level="write", tenant="default", user="ana", key="k")
 EVERYONE = Principal(level="admin", tenant="default", key="k")

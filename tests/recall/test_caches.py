@@ -17,7 +17,7 @@ from holdfast.recall.embedder.loaded import EmbedderSource
 from holdfast.services import services
 from holdfast.stores.sqlite.store import SQLiteStore
 from holdfast.testing import FrozenClock, HashEmbedder
-from tests.forking import in_a_forked_child
+from tests.runtime.forking import in_a_forked_child
 
 OpenMemory = Callable[..., Engine]
 QUERY = "what is the zorblax diagnosis of bob?"

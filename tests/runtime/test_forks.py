@@ -5,7 +5,7 @@ import os
 import pytest
 
 from holdfast.runtime import forks
-from tests.forking import in_a_forked_child
+from tests.runtime.forking import in_a_forked_child
 
 pytestmark = [
     pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork"),

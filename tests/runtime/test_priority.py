@@ -16,7 +16,7 @@ from holdfast.runtime.priority import Pace, at_full_speed, give_way, lower_prior
 from holdfast.services import services
 from holdfast.text.index_terms import chunk_terms, tokenized
 from holdfast.text.secrets.redact import redact
-from tests.forking import in_a_forked_child
+from tests.runtime.forking import in_a_forked_child
 
 pytestmark = pytest.mark.ledger("X28")
 

@@ -16,7 +16,7 @@ from holdfast.models.local.registry import DEFAULT_MODEL, MODELS, NETWORK, VOCAB
 from holdfast.models.local.weights import path_of, pull, verify
 from holdfast.protocols import Embedder
 from holdfast.testing.embedders import EmbedderSuite
-from tests.forking import in_a_forked_child
+from tests.runtime.forking import in_a_forked_child
 
 
 class TestArctic(EmbedderSuite):

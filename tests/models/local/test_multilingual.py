@@ -18,7 +18,7 @@ from holdfast.models.local.registry import DEFAULT_MODEL, MODELS, PACKAGED, Pack
 from holdfast.models.local.weights import locate, pull, verify
 from holdfast.protocols import Embedder
 from holdfast.testing import EmbedderSuite
-from tests.forking import in_a_forked_child
+from tests.runtime.forking import in_a_forked_child
 
 pytestmark = pytest.mark.long
 

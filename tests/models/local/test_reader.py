@@ -20,7 +20,7 @@ from holdfast.protocols import Comparison, Reading, SentenceReader
 from holdfast.protocols.sentence_reader import Act, Area, Meant, Owner, When, Wish
 from holdfast.stores.sqlite.store import SQLiteStore
 from holdfast.testing.engines import build_engine
-from tests.forking import in_a_forked_child
+from tests.runtime.forking import in_a_forked_child
 
 FACT = "I have worked as a nurse in Lyon since 2015."
 

@@ -15,7 +15,7 @@ from holdfast.protocols import MemoryFilter, MessageFilter
 from holdfast.stores.postgres import PoolLimits, PostgresStore
 from holdfast.testing.samples import ANA, AT, BOB, DAY, a_job, a_memory, a_message, a_session, remember, say
 from holdfast.testing.store_vectors import towards
-from tests.forking import write_in_a_forked_child
+from tests.runtime.forking import write_in_a_forked_child
 from tests.stores.postgres.support import OpenPostgres, Run, Server, as_owner, empty_url, open_store, psycopg, server, url
 
 pytestmark = pytest.mark.long

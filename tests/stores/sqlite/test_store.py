@@ -20,8 +20,8 @@ from holdfast.stores.sqlite import maintenance
 from holdfast.stores.sqlite.store import SQLiteStore
 from holdfast.testing import StoreSuite
 from holdfast.testing.samples import Alter, OpenStore, RowCounts, a_memory, remember
-from tests.forking import write_in_a_forked_child
 from tests.places import empty_store
+from tests.runtime.forking import write_in_a_forked_child
 
 
 def open_with(tmp_path: Path, key: str | None = None, *, new: bool = False) -> Iterator[OpenStore]:

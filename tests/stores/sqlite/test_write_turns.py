@@ -19,7 +19,7 @@ from holdfast.services import services
 from holdfast.stores.sqlite.store import SQLiteStore
 from holdfast.stores.sqlite.write_turns import WriteTurns, turns_of
 from holdfast.types import Scope
-from tests.forking import in_a_forked_child
+from tests.runtime.forking import in_a_forked_child
 
 pytestmark = pytest.mark.ledger("X28")
 
