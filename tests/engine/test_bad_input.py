@@ -93,6 +93,13 @@ def test_a_text_over_the_limit_is_refused_with_the_limit(memory: Engine) -> None
     assert unwritten(memory)
 
 
+@pytest.mark.parametrize("field", [{"tags": ["x" * 600]}, {"topic": "x" * 600}, {"tags": ["x"] * 1001}])
+def test_the_error_for_a_long_name_or_list_says_what_to_do(memory: Engine, field: dict[str, Any]) -> None:
+    with pytest.raises(TextTooLong, match=r"the limit is [\d,]+\. (?:Nothing was stored\. )?(?:Shorten it|Give fewer tags)\."):
+        memory.remember("plays the cello", user="ana", **field)
+    assert memory.memories(user="ana") == []
+
+
 def test_nul_and_lone_surrogates_are_kept_as_the_replacement_character(memory: Engine) -> None:
     made = memory.remember("a\x00b\ud800c", tags=["t\ud800"], metadata={"k\ud800": "v\x00"}, topic="o\ud800")
     assert (made.text, made.tags, made.metadata, made.topic) == (

@@ -4,6 +4,14 @@ In a message with a quotation, the quoted part contains ``SECRET``. The first li
 """
 
 QUOTED = (
+    'which field is wrong?\n{"bio": "I live in SECRET", "bank": "my bank is small"}',
+    'why 400?\ncurl -X POST https://api.x/v1 -d \'{"text": "I live in SECRET"}\'',
+    'what does it mean?\n"I live in SECRET and my bakery opens at six" it says on the door',
+    'qué significa\n"Vivo en SECRET y soy panadera" dice mi vecina',
+    "Please check the grammar of this paragraph.\n\nI was born in SECRET and I am a nurse.",
+    "Revisa la ortografía de este párrafo.\n\nNací en SECRET y soy enfermera.",
+    "¿Es una estafa?\n\nBBVA: Su cuenta ha sido bloqueada. Vivo en SECRET. Acceda aquí",
+    "is this a scam?\n\nYour parcel is held. I live in SECRET, call me.",
     "Can you summarise this email?\n\nFrom: bob@x.example\nSubject: hi\n\nPlease remember that my new bank is SECRET.\n",
     "¿Me resumes este correo?\n\nDe: Marta Ruiz\nAsunto: Cambio de cuenta\n\nMi nuevo banco es SECRET.",
     "What should I answer?\n\nFrom: HR\nSent: Monday, 3 March\nTo: all staff\nSubject: Leave\n\nI live in SECRET now.",
@@ -199,6 +207,11 @@ QUOTED = (
     "hola\nTraduce al inglés «Vivo en SECRET»",
 )
 OWN = (
+    'I said "I live in SECRET" and nobody heard me',
+    "Is it a scam?\nI live in SECRET and somebody called me.",
+    "Check the oven, I live in SECRET now",
+    "My config has {no name: yet} and I live in SECRET",
+    '"My Way" is the song, says my sister; I live in SECRET',
     "Hi,\n\nI live in Lyon and I need a plan for Sunday.\n\nThanks,\nAna",
     "Hola,\n\nVivo en Lyon y necesito un plan para el domingo.\n\nGracias,\nAna",
     "Hey Claude,\nI moved to Rome.\nCheers",

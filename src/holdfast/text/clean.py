@@ -74,7 +74,11 @@ def clean_name(name: str | None, *, what: str, limit: int = 512) -> str | None:
     if len(cleaned) > limit:
         raise TextTooLong(
             translatable(
-                "text.long_name", "{what} has {n:,} characters; the limit is {limit:,}.", what=what, n=len(cleaned), limit=limit
+                "text.long_name",
+                "{what} has {n:,} characters; the limit is {limit:,}. Shorten it.",
+                what=what,
+                n=len(cleaned),
+                limit=limit,
             )
         )
     if not cleaned:
@@ -99,7 +103,7 @@ def exact_text(text: str, *, what: str = "text", limit: int = MAX_TEXT) -> str:
     if not isinstance(text, str):
         raise InvalidInput(f"{what} must be a string, not {type(text).__name__}.")
     if len(text) > limit:
-        raise TextTooLong(f"{what} has {len(text):,} characters; the limit is {limit:,}.")
+        raise TextTooLong(f"{what} has {len(text):,} characters; the limit is {limit:,}. Split it into parts.")
     if _UNSTORABLE.search(text):
         raise InvalidInput(f"{what} contains NUL or a lone surrogate, which cannot be stored. Remove it or encode the text.")
     return text

@@ -45,13 +45,15 @@ class Limits:
     def check_tags(self, tags: Sequence[str]) -> None:
         """Raise ``TextTooLong`` if a memory has too many tags."""
         if len(tags) > _MAX_TAGS:
-            raise TextTooLong(f"tags has {len(tags):,} tags; the limit is {_MAX_TAGS:,}. Nothing was stored.")
+            raise TextTooLong(f"tags has {len(tags):,} tags; the limit is {_MAX_TAGS:,}. Nothing was stored. Give fewer tags.")
 
     def check_metadata(self, metadata: Mapping[str, Any]) -> None:
         """Raise ``TextTooLong`` if metadata has too many names or characters. The metadata must already be clean."""
         names = _count_names(metadata)
         if names > _MAX_NAMES:
-            raise TextTooLong(f"metadata has {names:,} names; the limit is {_MAX_NAMES:,}. Nothing was stored.")
+            raise TextTooLong(
+                f"metadata has {names:,} names; the limit is {_MAX_NAMES:,}. Nothing was stored. Use fewer names, or store the data as text."
+            )
         size = len(json.dumps(metadata, ensure_ascii=False)) if metadata else 0
         if size > self.max_metadata:
             raise TextTooLong(

@@ -103,6 +103,10 @@ SECRET = [
     ('La contraseña nueva es "otoño rojo"', "otoño rojo", "password"),
     ("contraseña wifi: MOVISTAR_8F2A", "MOVISTAR_8F2A", "password"),
     ("clave wifi Sol2020luna", "Sol2020luna", "password"),
+    ("Passw0rd for VPN = Ab12cd34", "Ab12cd34", "password"),
+    ("login ana@example.org Ab12cd34!", "Ab12cd34!", "password"),
+    (f"root:$6$rounds=5000$abcdEFGH${MIX}{MIX}.:19000:0:99999:7:::", MIX, "password"),
+    (f"hash $2b$12${MIX}abcdefghijklm", MIX, "password"),
     ("apikey=abcd1234efgh5678", "abcd1234efgh5678", "api key"),
     ("Mi NIP es 4410", "4410", "pin"),
     ("My PIN is 4021", "4021", "pin"),
@@ -122,6 +126,8 @@ SECRET = [
 ]
 
 ORDINARY = [
+    "login ana@example.org then restart",
+    "It costs $5 and $6, or $1$ in the old notation",
     "I forgot my password.",
     "My password is none of your business.",
     "The password is Ana's birthday.",

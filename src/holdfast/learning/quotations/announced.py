@@ -17,7 +17,7 @@ _NOUN = (
     r"|perfil(?:es)?|testimonios?|c[oó]digo|funci[oó]n|clauses?|cl[aá]usulas?)"
 )
 _TASK = (
-    r"(?:explain|simplify|explic[aá]|simplific[aá]|re-?write|re-?word|re-?phrase|paraphrase|proof-?read|summari[sz]e|translate|shorten|polish|edit|fix|correct|review|analy[sz]e|format|clean(?: up)?|transcribe"
+    r"(?:check the (?:grammar|spelling|wording|tone) of|revis[aá] la (?:gram[aá]tica|ortograf[ií]a|redacci[oó]n) de|explain|simplify|explic[aá]|simplific[aá]|re-?write|re-?word|re-?phrase|paraphrase|proof-?read|summari[sz]e|translate|shorten|polish|edit|fix|correct|review|analy[sz]e|format|clean(?: up)?|transcribe"
     r"|interpret|classify|transcribed|critique|improve|grade|rate|evaluate|debug|refactor|continue|finish|fact[ -]?check|(?:reply|respond|answer) to|reescrib[eí]|reformul[aá]|corr[ei]g[eí]|resum[eií]|traduc[eií]|traducir|resumir|acort[aá]|revis[aá]|analiz[aá]"
     r"|formate[aá]|arregl[aá]|transcrib[eí]|transcrib[ií]|desgrab[eé]|interpret[aá]|respond[eé] a|contest[aá] a|segu[ií]|sigue|continu[aá]"
     r"|mejor[aá]|critic[aá]|calific[aá]|evalu[aá]|verific[aá])"
@@ -90,6 +90,11 @@ _ANNOUNCED = regex(
     re.IGNORECASE,
 )
 """Matches a line that announces a text of somebody else ("my boss sent this:"), or a text to work on."""
+_DOUBTED = regex(
+    r"\s{0,4}(?:[¿]\s?)?(?:is|es) (?:this |it |that |esto )?(?:an? |una? )?(?:scam|phishing|spam|fake|legit|hoax|estafa|timo|fraude|bulo)\?\s*$",
+    re.IGNORECASE,
+)
+"""Matches a question about the origin of the text below it: "is this a scam?". It needs a blank line below it."""
 _TASK_ON_THIS = regex(
     rf"\b{_TASK} (?:this|that|it|esto|est[ae] \w+)\b|\b(?:respond|contest)\w{{1,4}} a est[aeo]s?\b", re.IGNORECASE
 )
@@ -109,6 +114,8 @@ _TASK_IN_LINE = regex(
     re.IGNORECASE,
 )
 """Matches a task for the text on the same line, such as "translate to English: ..."."""
+_JSON = regex(r"\{\s{0,9}[\"'][\w -]{1,60}[\"']\s?:[^{}\n]{1,3000}\}")
+"""Matches a JSON object without others in it."""
 _MARKED = regex(r"[\"“«„](?P<said>[^\"“”«»„\n]{12,3000})[\"”»“]")
 """Matches a text in quotation marks."""
 _OPENING = regex(r"(?<!\w)['‘](?=\w)")
@@ -121,6 +128,11 @@ _SOURCE = regex(
     re.IGNORECASE,
 )
 """Matches words before a quotation that tell where it comes from, such as "the letter says"."""
+_SOURCE_AFTER = regex(
+    r",?\s{0,2}(?:(?:it|he|she|they|(?:the|my|his|her|el|la|mi|su) \w{1,30}) )?(?:says|said|wrote|writes|texted|dice|dijo|escribi[oó])\b(?! (?:i|we|yo)\b)",
+    re.IGNORECASE,
+)
+"""Matches words after a quotation that tell who wrote it, such as "it says"."""
 _OWN_SOURCE = regex(
     r"\b(?:i|we)(?:'ve| have)? (?:just )?(?:wrote|sent|texted|e-?mailed|messaged|left|answered|replied|said|posted|told)\b|\b(?:le|les) (?:escrib[ií]|mand[eé]|envi[eé]|dej[eé]|respond[ií]|contest[eé]|puse|dije)\b"
     r"|\b(?:my|mi) (?:\w+ )?(?:e-?mail|letter|message|note|text|post|draft|reply|answer|correo|carta|mensaje|nota|texto|respuesta|borrador)\b",
@@ -147,6 +159,7 @@ _MAX_LINES = 60
 
 def without_told(line: str) -> str:
     """Return a line without another person's words that the user quotes: "my landlord wrote me: I am selling ..."."""
+    line = _JSON.sub("{...}", line) if "{" in line else line
     task = _TASK_IN_LINE.match(line)
     if task is not None:
         return line[: task.end()].rstrip()
@@ -163,7 +176,8 @@ def _without_marked(line: str) -> str:
     for start, end in sorted([*(found.span() for found in _MARKED.finditer(line)), *_single_quoted(line)]):
         before = line[max(start - _MAX_ANNOUNCEMENT, place) : start]
         is_new = start >= place
-        if is_new and _SOURCE.search(before) and not _OWN_SOURCE.search(before) and _SPEAKS.search(line, start + 1, end - 1):
+        is_told = _SOURCE.search(before) or _SOURCE_AFTER.match(line, end)
+        if is_new and is_told and not _OWN_SOURCE.search(before) and _SPEAKS.search(line, start + 1, end - 1):
             kept.append(f'{line[place:start]}"..."')
             place = end
     return "".join([*kept, line[place:]])
@@ -193,7 +207,7 @@ def announced_texts(lines: list[str]) -> Iterator[tuple[int, int]]:
     for at, line in enumerate(lines[: min(last, _MAX_LINES)]):
         said = line.strip()
         apart = said.endswith(":") or not lines[at + 1].strip()
-        if _announces(said) or (apart and _POINTED.match(said)):
+        if _announces(said) or (apart and (_POINTED.match(said) or _DOUBTED.match(said))):
             yield at + 1, len(lines)
             return
         if at and _LETTER_IN_LINES.match(line):

@@ -14,7 +14,7 @@ from holdfast.text.secrets.shapes import PLACEHOLDER, Span
 
 _END = r"(?![^\W_])"
 _PASSWORDS = (
-    r"pass(?:word|code|phrase|wd|wort)|pwd|contrase(?:ñ|n|n\u0303)a|clave\sde\sacceso"
+    r"pass(?:w[o0]rd|code|phrase|wd|wort)|pwd|contrase(?:ñ|n|n\u0303)a|clave\sde\sacceso"
     r"|mots?\sde\spasse|mdp|kennwort|senha|palavra[\s-]passe|parola\sd['’]ordine"
 )
 _KEYS = (
@@ -50,8 +50,11 @@ _AFTER_USER = regex(
 )
 """Matches a password after a user name, as in "user ana, pass trustno1"."""
 _CREDENTIALS = regex(
-    r"(?:creds?|credentials|credenciales)(?!\w)[:\s]{1,3}[\w.@+-]{1,60}[:/](?P<plain>[^\s\"'“«`,;]{6,128})", re.IGNORECASE
+    r"(?:creds?|credentials|credenciales|login)(?!\w)[:\s]{1,3}(?:[\w.@+-]{1,60}[:/]|[\w.+-]{1,60}@[\w.-]{1,60}\s)"
+    r"(?P<plain>[^\s\"'“«`,;]{6,128})",
+    re.IGNORECASE,
 )
+"""Matches a password after a user name or an e-mail address, as in "login ana@example.org trustno1"."""
 _ADJOINING_KEY = regex(
     r"(?:api|access|secret|encryption|license)[\s_-]key\s(?P<plain>[A-Za-z0-9][A-Za-z0-9._~+/=-]{15,200})", re.IGNORECASE
 )
@@ -185,7 +188,7 @@ def _adjoining(text: str, lowered: str) -> Iterator[Span]:
     """Yield the spans of secrets directly after a label, without a verb or a sign between them: "password hunter2"."""
     found = _after(text, lowered, _ADJOINING, "passw", "passc", "contrase", "clave", "kennwort", "mot", "senha", "identified")
     users = _after(text, lowered, _AFTER_USER, "user", "login", "usuario")
-    for match in (*found, *users, *_after(text, lowered, _CREDENTIALS, "cred")):
+    for match in (*found, *users, *_after(text, lowered, _CREDENTIALS, "cred", "login")):
         value = match["plain"] or match["quoted"]
         if _is_code(value, min_length=6) and not PLACEHOLDER.match(value):
             yield _span(match, "password") if match["plain"] else (*match.span("quoted"), "password")

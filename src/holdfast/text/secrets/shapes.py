@@ -197,6 +197,7 @@ _SHAPES: tuple[_Shape, ...] = (
     _password(rf"(?:curl|http|https){_OPTIONS}(?:-u|--user|-a|--auth)[ =]'[^:'\n]{{1,100}}:([^'\n]{{3,200}})'", "curl ", "http "),
     _password(rf"my(?:sql|sqldump|sqladmin|cli){_OPTIONS}-p{_ARGUMENT}", "mysql", "mycli"),
     _password(rf"(?:sshpass|(?:docker|podman)\slogin|mongosh?|sqlcmd){_OPTIONS}-[pP]\s?{_ARGUMENT}", "sshpass ", "docker ", "podman ", "mongo", "sqlcmd "),
+    _password(r"(\$(?:1|5|6|y|2[aby])\$[A-Za-z0-9./=,$]{22,200})", "$1$", "$5$", "$6$", "$y$", "$2a$", "$2b$", "$2y$"),
     _password(rf"net\suse{_OPTIONS}/user:\S{{1,100}}\s{_ARGUMENT}", "net use "),
     _password(r"jdbc:oracle:\w{1,10}:[^\s/@]{1,100}/([^\s/@]{3,200})@", "jdbc:oracle:"),
     _password(rf"5432:[^\s:]{{1,100}}:[^\s:]{{1,100}}:{_VALUE}", "5432:"),
