@@ -272,3 +272,33 @@ def test_an_erasure_is_complete_although_another_connection_moves_the_log_into_t
         finally:
             done.set()
         moving.result()
+
+
+def test_bytes_that_a_scan_finds_do_not_cause_a_rewrite_while_rewrites_must_wait(open_paced: OpenPaced) -> None:
+    memory = open_paced()
+    fill(memory, "otheruser")
+    store = services(memory).store
+    needle = b"SQLite format 3"  # always in the file, never in a row
+    use_up_the_time(memory)
+    before = count_rewrites(memory)
+    complete, residue = store.scrub([needle], rewrite=False, when="later")
+    assert (complete, bool(residue), count_rewrites(memory)) == (False, True, before)
+    assert store.scrub([needle], rewrite=False, when="now")[0]
+    assert count_rewrites(memory) == before + 1
+
+
+def test_while_a_reader_needs_the_log_neighbors_write_for_most_of_the_time(open_paced: OpenPaced, folder: Path) -> None:
+    memory, neighbor = open_paced("a"), open_paced("b")
+    fill(memory, "victimuser")
+    with closing(apsw.Connection(str(folder / "memory.db"))) as reader, ThreadPoolExecutor(1) as pool:
+        reader.execute("BEGIN; SELECT count(*) FROM sequences").fetchall()
+        fill(neighbor, "first")  # the reader needs the log from now on
+        emptied = pool.submit(services(memory).store.scrub, [], rewrite=False)
+        waits = []
+        while not emptied.done():
+            began = time.monotonic()
+            neighbor.remember(f"book {len(waits)}", user="bob")
+            waits.append(time.monotonic() - began)
+        assert emptied.result()[0] is False
+    waited = sum(wait for wait in waits if wait > 0.05)
+    assert waited < 0.5 * sum(waits), f"{waited:.1f} of {sum(waits):.1f} s"

@@ -9,10 +9,11 @@ files are scanned, while others write. ``rewrites.py`` decides when a file is re
 
 import logging
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from holdfast.errors import StoreFull
+from holdfast.runtime.priority import with_pauses
 from holdfast.stores.sql.connection import fetch, fetch_value
 from holdfast.stores.sql.partitions import next_number
 from holdfast.stores.sql.scrubbing import held
@@ -29,14 +30,27 @@ A larger file is vacuumed only if erased data is still found in it.
 """
 _WAIT_SECONDS = 3.0
 """Maximum time to wait until the log can be emptied."""
-_BLOCK_MS = 100
-"""Maximum time that one attempt to empty the log waits for readers. Nobody can write meanwhile."""
-_RETRY_SECONDS = 0.02
-"""Pause between two attempts to empty the log. Others can write meanwhile."""
+_FIRST_BLOCK_MS, _MAX_BLOCK_MS = 10, 100
+"""Time that the first attempt to empty the log waits for readers, and the maximum. Nobody can write meanwhile.
+
+Each attempt waits twice as long as the one before it. Most readers need a few milliseconds.
+"""
+_PAUSE_RATIO = 3
+"""Length of the pause between two attempts, relative to the attempt before it. Others can write meanwhile.
+
+So a reader that needs the log makes others wait for at most a quarter of the time. With attempts of 100 ms and pauses of 20 ms,
+the writes of a neighbor waited for five sixths of it.
+"""
 
 
 def scrub(
-    connections: SQLiteConnections, path: Path, needles: Sequence[bytes], *, rewrite: bool = True, awaited: str | None = None
+    connections: SQLiteConnections,
+    path: Path,
+    needles: Sequence[bytes],
+    *,
+    rewrite: bool = True,
+    awaited: str | None = None,
+    may_rewrite: Callable[[], bool] = lambda: True,
 ) -> tuple[bool, tuple[str, ...]]:
     """Overwrite removed data in the file and its log, and search both for the needles (byte strings from the erased data).
 
@@ -45,13 +59,16 @@ def scrub(
 
     With ``rewrite``, the file is rewritten before the search. This step is skipped if the file is very large, or if a rewrite
     with a number higher than ``awaited`` has finished (see :func:`rewrites.is_covered`). If the search finds a needle and the
-    log could be emptied, the file is rewritten in any case, and searched again.
+    log could be emptied, the file is rewritten even without ``rewrite``, and searched again. ``may_rewrite`` returns False if
+    that must wait. Then ``complete`` is False.
     """
     try:
         if rewrite and path.stat().st_size <= _REWRITE_UP_TO:
             _rewrite(connections, awaited)
         complete = _empty_log(connections, path)
         residue = _residue(connections, path, needles)
+        if residue and complete and not may_rewrite():
+            return False, residue
         if residue and complete:
             with connections.exclusive() as connection:
                 connection.execute("INSERT INTO fulltext (fulltext) VALUES ('optimize')")
@@ -84,14 +101,15 @@ def _rewrite(connections: SQLiteConnections, awaited: str | None = None) -> None
 
 def _empty_log(connections: SQLiteConnections, path: Path) -> bool:
     """Move the write-ahead log into the file and truncate the log. Return False if a reader needs the log for too long."""
-    until = time.monotonic() + _WAIT_SECONDS
-    while not (is_empty := _try_to_empty_log(connections, path)) and time.monotonic() < until:
-        time.sleep(_RETRY_SECONDS)
+    until, block_ms = time.monotonic() + _WAIT_SECONDS, _FIRST_BLOCK_MS
+    while not (is_empty := _try_to_empty_log(connections, path, block_ms)) and time.monotonic() < until:
+        time.sleep(_PAUSE_RATIO * block_ms / 1000)
+        block_ms = min(2 * block_ms, _MAX_BLOCK_MS)
     return is_empty
 
 
-def _try_to_empty_log(connections: SQLiteConnections, path: Path) -> bool:
-    """Move the write-ahead log into the file and truncate the log.
+def _try_to_empty_log(connections: SQLiteConnections, path: Path, block_ms: int) -> bool:
+    """Move the write-ahead log into the file and truncate the log. Wait for readers for at most ``block_ms``.
 
     Return False if a reader needs the log, or if another connection is moving it into the file: SQLite does not wait for that.
     """
@@ -99,7 +117,7 @@ def _try_to_empty_log(connections: SQLiteConnections, path: Path) -> bool:
         fetch(connections.reader(), "PRAGMA wal_checkpoint(PASSIVE)")  # does most of the work and blocks nobody
     with connections.exclusive() as connection:
         connection.execute("PRAGMA synchronous = FULL")
-        connection.set_busy_timeout(_BLOCK_MS)
+        connection.set_busy_timeout(block_ms)
         try:
             if fetch_value(connection, "PRAGMA wal_checkpoint(TRUNCATE)"):
                 return False
@@ -165,11 +183,16 @@ def _files_holding(connection: FileConnection, path: Path, needles: Sequence[byt
     if not needles:
         return {}
     files = (path, path.with_name(path.name + "-wal"))
-    found = {str(file): held(_blocks(connection, which, file), needles) for which, file in enumerate(files) if file.exists()}
+    # Searching a block for one needle stops the other threads for up to a millisecond.
+    found = {
+        str(file): held(with_pauses(_blocks(connection, which, file)), needles)
+        for which, file in enumerate(files)
+        if file.exists()
+    }
     return {file: here for file, here in found.items() if here}
 
 
-def _blocks(connection: FileConnection, which: int, file: Path, step: int = 1 << 22) -> Iterator[bytes]:
+def _blocks(connection: FileConnection, which: int, file: Path, step: int = 1 << 20) -> Iterator[bytes]:
     """Read a file in blocks of ``step`` bytes through SQLite. ``which`` is 0 for the store file and 1 for its log.
 
     Opening and closing the file directly would release the locks that this process holds on it.

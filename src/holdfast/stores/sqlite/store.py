@@ -304,7 +304,7 @@ class SQLiteStore(SQLiteSearch):
 
         With ``rewrite``, the file is rewritten, unless it is very large. Without ``rewrite``, only the log is emptied,
         because SQLite has already overwritten the removed data in the file itself (``secure_delete``). If a needle is still
-        found and the log could be emptied, the file is rewritten in any case.
+        found and the log could be emptied, the file is rewritten even then.
 
         With ``when="now"``, the file is rewritten at once. With ``due`` or ``later``, the rewrite is skipped if the file was
         already rewritten after the erasures. It is postponed if the store is ``paced`` and has used up its time for rewrites, or
@@ -319,7 +319,14 @@ class SQLiteStore(SQLiteSearch):
         clean = index_maintenance.scrub(self._connections, self.tenant, self.path, self._external)
         hidden: Sequence[bytes] = [] if self._key is not None else needles
         begin = time.monotonic()
-        complete, residue = scrubbing.scrub(self._connections, self.path, hidden, rewrite=rewrite, awaited=awaited)
+        complete, residue = scrubbing.scrub(
+            self._connections,
+            self.path,
+            hidden,
+            rewrite=rewrite,
+            awaited=awaited,
+            may_rewrite=lambda: when == "now" or self._may_rewrite(None),
+        )
         if rewrite and self._rewrite_pace is not None:
             self._rewrite_pace.spend(time.monotonic() - begin)
         # A reader that started earlier may have cached erased data again. Readers that start now cannot.
