@@ -294,7 +294,7 @@ def test_while_a_reader_needs_the_log_neighbors_write_for_most_of_the_time(open_
         reader.execute("BEGIN; SELECT count(*) FROM sequences").fetchall()
         fill(neighbor, "first")  # the reader needs the log from now on
         emptied = pool.submit(services(memory).store.scrub, [], rewrite=False)
-        waits = []
+        waits: list[float] = []
         while not emptied.done():
             began = time.monotonic()
             neighbor.remember(f"book {len(waits)}", user="bob")

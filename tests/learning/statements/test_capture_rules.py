@@ -425,3 +425,12 @@ def test_a_message_of_unknown_language_is_read_with_the_rules_of_both_languages(
 )
 def test_a_clause_states_something_if_a_rule_matches_and_it_is_neither_momentary_nor_vague(clause: str, states: bool) -> None:  # noqa: FBT001
     assert rulebook("en").states(clause) is states
+
+
+@pytest.mark.parametrize(
+    ("time", "is_added"),
+    [("Due in the first week of November this year.", True), ("Due in the first week of November of this year.", False)],
+)
+def test_a_short_sentence_with_a_time_belongs_to_the_statement_before_it(time: str, *, is_added: bool) -> None:
+    (found,) = statements(message(f"My sister is pregnant. {time}"))
+    assert found.text == (f"My sister is pregnant. {time}" if is_added else "My sister is pregnant.")

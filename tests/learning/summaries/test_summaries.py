@@ -408,3 +408,16 @@ def test_a_long_conversation_is_summarized_quickly() -> None:
 
 def test_a_summary_by_rules_has_no_usage() -> None:
     assert Summary(text="x").usage == Usage()
+
+
+def test_five_short_statements_are_summarized_in_three_sentences() -> None:
+    texts = (
+        "I planted six roses next to the old garden wall today.",
+        "My neighbor repaired the wooden fence behind our house.",
+        "We cooked a large pot of lentil soup for dinner.",
+        "The cat slept on the warm roof the whole afternoon.",
+        "I finished reading a long novel about sailors.",
+    )
+    found = summarize([a_message(text, seq=number) for number, text in enumerate(texts, 1)], language="en")
+    assert found.count("The user said:") == 3
+    assert all(text.rstrip(".") in found for text in texts)
