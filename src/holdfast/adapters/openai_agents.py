@@ -22,7 +22,7 @@ except ImportError as error:
 
 
 class HoldfastSession:
-    """A ``Session`` of the Agents SDK that stores the SDK's items in a Holdfast memory.
+    """A ``Session`` of the Agents SDK that stores each item of the SDK as a message in Holdfast.
 
     Items are returned unchanged. The texts in them can be recalled, and memories are extracted from the texts.
     """

@@ -56,9 +56,11 @@ class ChangeFinder:
         self._sentences = 0
 
     def __call__(self, message: Message, sentence: str) -> ToldChange | None:
-        """Find a known memory or claim that a sentence makes outdated. Return the area of life and the key of what was found.
+        """Find a known memory that a sentence makes outdated. Return its area of life (such as ``work``) and its key.
 
-        Return None if nothing was found. Only the first ``_MAX_SENTENCES`` sentences of a conversation are checked. For later
+        If no memory is found and ``in_messages`` is set, search earlier messages. The result for a message has no key.
+
+        Return None if nothing is found. Only the first ``_MAX_SENTENCES`` sentences of a conversation are checked. For later
         sentences, the result is None.
         """
         self._sentences += 1

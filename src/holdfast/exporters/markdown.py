@@ -32,7 +32,10 @@ def _text(text: str) -> bytes:
 
 
 def _owner(scope: Scope) -> str:
-    """Return the owner of data, such as ``user ana, app kitchen``. Data without a user is shared by all users."""
+    """Return the owner of data as text, such as ``user ana, app kitchen``.
+
+    If the scope has no user, the text starts with ``shared``, because all users share the data.
+    """
     parts = [f"{part} {value}" for part in ("user", "app", "agent") if (value := getattr(scope, part))]
     return one_line(", ".join(parts if scope.user else ["shared", *parts]))
 

@@ -32,7 +32,11 @@ def extract_statements(messages: Sequence[Message], reader: SentenceReader | Non
 
 
 def extract_typed_facts(messages: Sequence[Message], reader: SentenceReader | None = None) -> list[Put]:
-    """Propose a memory for each statement: a standalone sentence in the third person, with a type."""
+    """Propose a memory for each statement in the messages.
+
+    The memory's text is a standalone sentence in the third person. Its metadata has the type of the statement, such as
+    ``preference`` or ``event``.
+    """
     return [
         _put(each, kind="fact", text=_in_third_person(each), metadata={"type": each.statement.type})
         for each in _sourced(messages, reader)

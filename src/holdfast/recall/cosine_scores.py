@@ -1,4 +1,7 @@
-"""Compute scores and margins of hits from the preset's minimum cosine. Used for presets that have one."""
+"""Compute the scores and margins of hits for presets that have a minimum cosine.
+
+A margin says how far a hit is above the minimum for relevance.
+"""
 
 from collections.abc import Sequence
 from dataclasses import replace

@@ -91,7 +91,11 @@ def periods_of(question: str, now: datetime) -> list[Period]:
 
 
 def period_of_last_questions(question: str, now: datetime) -> list[Period]:
-    """Return the last year as a period if a question asks for the last questions: "what was my last question?"."""
+    """Return a list with one period if a question asks for the latest questions, such as "what was my last question?".
+
+    The period starts 365 days before ``now`` and ends one day after ``now``. The list is empty for any other question, and
+    for a question that also names a subject.
+    """
     text = fold(question)
     if not _LAST_QUESTIONS.search(text) or not _asks_nothing(_LAST_QUESTIONS.sub(" question ", text)):
         return []

@@ -94,7 +94,10 @@ class IndexLines:
     titled: bool = False
 
     def line(self, memory: Memory) -> Line:
-        """Return a note as a line of the index, with its topic and time."""
+        """Return a note as a line of the index, the file that lists recent notes. The line has the note's topic and time.
+
+        A note is a memory that describes the subject of one conversation.
+        """
         return note_line(memory)
 
     def revised(self, memory: Memory, line: Line | None, *, topic: str | None, at: str | None) -> Put:

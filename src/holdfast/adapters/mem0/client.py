@@ -266,9 +266,10 @@ class Memory:
 
         Memories with a score below ``threshold`` are left out. With ``show_expired``, expired memories are searched, too.
         With ``explain``, each result also has the score of each search that found it, such as ``text`` (by words) or
-        ``meaning``. ``reference_date`` is the time that words such as "yesterday" refer to. ``rerank`` has no effect, because
-        a reranker is a setting of the memory. The other arguments are those of :meth:`get_all`. Raise ``InvalidInput`` if
-        ``query`` is blank, or if ``threshold`` is not from 0 to 1.
+        ``meaning``. ``reference_date`` is the time that words such as "yesterday" refer to. ``rerank`` has no effect: the
+        settings of the engine decide whether a reranker is used. The other arguments are those of :meth:`get_all`.
+
+        Raise ``InvalidInput`` if ``query`` is blank, or if ``threshold`` is not from 0 to 1.
         """
         del rerank
         limit = read_limit(top_k if limit is None else limit)

@@ -175,7 +175,10 @@ def _measure_at(words: Sequence[str], after: int, number: float) -> _Measure | N
 
 
 def _with_half(words: Sequence[str], at: int, amount: float) -> tuple[float, int]:
-    """Add "and a half" at a position to an amount. Return the amount and the position after these words."""
+    """Return the amount plus 0.5, and the position after the words, if "and a half" is at the position ``at``.
+
+    The Spanish "y medio" and "y media" count as well. Otherwise, return ``amount`` and ``at`` unchanged.
+    """
     for half in (["and", "a", "half"], ["y", "medio"], ["y", "media"]):
         if words[at : at + len(half)] == half:
             return amount + 0.5, at + len(half)

@@ -85,7 +85,7 @@ class CellSieve:
 
     @property
     def nbytes(self) -> int:
-        """Size of the sketches, places and centers in bytes."""
+        """Size in bytes of the sketches, the cell centers, and the arrays that map rows to positions and back."""
         arrays: tuple[NDArray[Any], ...] = (self._row_at, self._place_of, self._centers.vectors)
         return self._sketches.nbytes + sum(array.nbytes for array in arrays)
 
@@ -176,7 +176,10 @@ class CellSieve:
         return list(map(slice, self._starts[near], self._starts[near + 1]))
 
     def _sort_in(self) -> None:
-        """Move the sketches (short bit codes) of new rows from the tail into their cells, and drop free places."""
+        """Move the sketches (short bit codes) of new rows from the tail, the part after the cells, into their cells.
+
+        Positions whose row was removed or moved are dropped.
+        """
         sorted_end = int(self._starts[-1])
         cells = np.empty(self._used, np.int32)
         cells[:sorted_end] = np.repeat(np.arange(len(self._centers)), np.diff(self._starts))

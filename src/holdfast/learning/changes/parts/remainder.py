@@ -102,9 +102,10 @@ def _changes(sentence: str, put: Put, changes: Sequence[Slot], language: str) ->
 
 
 def _stays(clause: SlotClause, put: Put, changes: Sequence[Slot], language: str) -> bool:
-    """Return True if a clause is still true: it states a known attribute, and the new statement does not change it.
+    """Return True if a clause of an old statement is still true after a new statement.
 
-    ``put`` is the new statement, and ``changes`` are the slots that it fills.
+    The clause must state an attribute that the rules recognize, such as a home city; an activity or a denial is not enough.
+    The new statement must not change the clause. ``put`` is the new statement, and ``changes`` are the slots that it fills.
     """
     slots = [slot for slot in slots_of(clause.text, language=language) if slot.attribute != "*"]
     known = any(slot.attribute != "does" for slot in slots)
