@@ -3,11 +3,14 @@
 from collections.abc import Callable
 from datetime import timedelta
 
+from holdfast.background.siblings import with_siblings
 from holdfast.config.models import make_sentence_reader
 from holdfast.engine import Engine
 from holdfast.learning.change_reader import ChangeReader, ToldChange, plain_words
 from holdfast.models.local.registry import DEFAULT_READER
+from holdfast.services import services
 from holdfast.testing import FrozenClock
+from holdfast.types import Put
 
 OpenMemory = Callable[..., Engine]
 
@@ -55,6 +58,29 @@ def test_a_message_that_is_no_memory_is_shown_with_what_has_changed_since(open_m
     hits = memory.recall("Could I park there? Where is the van?", user="ana", kinds=["message"])
     old = [hit for hit in hits if hit.text.startswith("Could I park")]
     assert [hit.successor is not None and "school" in hit.successor.text for hit in old] == [True]
+
+
+def test_a_change_ends_all_memories_that_state_the_claim_of_one_message(open_memory: OpenMemory) -> None:
+    memory = open_memory(embedder="talk-embed-s", chat="none")
+    _tell(memory, "Our choir rehearses in the old mill on Tuesdays.")
+    (first,) = memory.memories(user="ana")
+    said = 'The user said: "What do you do? Our choir rehearses in the old mill on Tuesdays. Bram brings the cake."'
+    second = memory.remember(said, user="ana", origin="auto", sources=first.sources)
+    memory.remember("The user plays the viola", user="ana", origin="auto", sources=first.sources)
+    reader = make_sentence_reader(DEFAULT_READER)
+    assert reader is not None
+    put = Put(scope=first.scope, kind=first.kind, text="Our choir rehearses at the school on Fridays now.", replaces=(first.id,))
+    puts, _ = with_siblings([put], [], {}, store=services(memory).store, reader=reader)
+    assert puts[-1].replaces == (first.id, second.id), "what else the message says is another claim"
+    assert ["Bram brings the cake." in each.text for each in puts[:-1]] == [True], "the rest is still true"
+
+
+def test_a_meeting_that_both_sentences_name_moves_to_another_day(open_memory: OpenMemory) -> None:
+    memory = open_memory(preset="rumi", embedder="talk-embed-s", chat="none")
+    _tell(memory, "Anotá que la reunión del consorcio es todos los jueves a las 19.")
+    _tell(memory, "La reunión del consorcio pasó para los martes, misma hora, porque el jueves no iba nadie.")
+    assert "martes" in _live(memory)
+    assert "todos los jueves" not in _live(memory)
 
 
 def test_a_sentence_that_denies_a_change_does_not_replace_the_memory(open_memory: OpenMemory) -> None:

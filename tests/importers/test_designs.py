@@ -157,6 +157,33 @@ def test_lobugs_facts_summaries_base_and_log_are_read(open_memory: OpenMemory, t
     assert len(memory.memories(user="alex")) == 3, "nothing is learned again"
 
 
+def test_imported_summaries_of_lobug_reach_the_base_document_once(open_memory: OpenMemory, tmp_path: Path) -> None:
+    memory = open_memory(preset="lobug")
+    waiting = [(n, f"Alex works in Lisbon and planted {n} pear trees.", n, n, 1_700_000_000.0 + n, 0) for n in range(2, 23)]
+    file = database(
+        tmp_path / "lobug_memory.db",
+        LOBUG,
+        conversation_log=[(1, "user", "My name is Alex.", 1_700_000_000.5, 1)],
+        memory_summaries=[(1, "Alex owns a kayak.", 1, 1, 1_700_000_001.0, 1), *waiting],
+        memory_base=[(1, "User Profile:\n- Name: Alex", 1_700_000_004.0)],
+    )
+    memory.import_from(file)
+    talk = memory.session()
+    talk.add("user", "I play the cello in the city orchestra.")
+    talk.add("assistant", "How nice.")
+    memory.drain()
+    (base,) = memory.memories(kinds=["base"])
+    assert "Alex" in base.text
+    assert "pear trees" in base.text
+    assert "kayak" not in base.text, "it was in the old base document, or was left out of it"
+    assert base.metadata["imported_to"] < "2023-11-14T22:13:33", "the ten newest stay outside"
+    revision = base.revision
+    talk.add("user", "I have a parrot called Kiko.")
+    talk.add("assistant", "Hello, Kiko.")
+    memory.drain()
+    assert memory.memories(kinds=["base"])[0].revision == revision, "each summary is merged once"
+
+
 def test_a_renamed_database_of_lobug_is_imported_once_and_another_one_is_another(memory: Engine, tmp_path: Path) -> None:
     def write(name: str, fact: str) -> Path:
         log = [(1, "user", f"Hello. {fact}.", 1_700_000_000.5, 1), (2, "assistant", "Hello.", 1_700_000_001.5, 0)]

@@ -13,6 +13,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from datetime import UTC
 from itertools import islice
 from typing import Any
 
@@ -56,6 +57,10 @@ _MAX_SCOPES = 10_000
 """Maximum number of scopes with a queued roll-up to remember."""
 _MAX_CONVERSATION_CHARACTERS = 24_000
 """Maximum total length of the messages that one summary covers, in characters."""
+WAITING = "waiting_for_base"
+"""Metadata key of an imported summary that was not part of the base document in its old database."""
+_IMPORTED_TO = "imported_to"
+"""Metadata key of a base document: the time of the last imported summary that it contains."""
 _TITLE_LINES = 2
 """Number of lines of a topic page that are not memories: its title and the line under it."""
 
@@ -181,11 +186,18 @@ class Condenser:
             after = found[-1].seq
 
     def unincorporated(self, reads: Reads, scope: Scope) -> list[Memory]:
-        """Return the summaries that are not in the base document yet, oldest first."""
+        """Return the summaries that are not in the base document yet, oldest first. Imported summaries come first."""
         marked = int(reads.setting(incorporated_setting(scope)) or 0)
-        done = max((int(memory.metadata.get("to", 0)) for memory in self._base(reads, scope)), default=0)
+        base = self._base(reads, scope)
+        done = max((int(memory.metadata.get("to", 0)) for memory in base), default=0)
         summaries = reads.memories(MemoryFilter(exactly=scope, kinds=("summary",), where={"to": {"$gt": max(done, marked)}}))
-        return sorted(summaries, key=lambda summary: int(summary.metadata["to"]))
+        imported = reads.memories(MemoryFilter(exactly=scope, kinds=("summary",), where={WAITING: True}))
+        imported_to = max((str(memory.metadata.get(_IMPORTED_TO, "")) for memory in base), default="")
+        imported_to = max(imported_to, reads.setting(imported_setting(scope)) or "")
+        return [
+            *sorted((each for each in imported if imported_at(each) > imported_to), key=imported_at),
+            *sorted(summaries, key=lambda summary: int(summary.metadata["to"])),
+        ]
 
     def _base(self, reads: Reads, scope: Scope) -> list[Memory]:
         kind = self._preset.base.kind if self._preset.base else ""
@@ -271,7 +283,7 @@ class Condenser:
             else Summary(text=distill(*given, max_words=rules.max_words), prompt=BASE_RULES)
         )
         put = base_put(made.text, taken, scope, kind=rules.kind, key=rules.key or rules.kind, earlier=earlier, facts=facts)
-        put = replace(put, metadata={**(earlier.metadata if earlier else {}), "to": int(taken[-1].metadata["to"])})
+        put = replace(put, metadata={**(earlier.metadata if earlier else {}), **_covered(taken)})
 
         def unchanged(tx: Transaction) -> bool:
             current = {memory.id: memory.revision for memory in self._base(tx, scope)}
@@ -386,6 +398,26 @@ def _max_waiting(rule: RollUp) -> int:
 def summarized_setting(scope: Scope) -> str:
     """Return the name of the setting that stores the last summarized message of a scope: "rolled-up:" and a hash of the scope."""
     return f"rolled-up:{_scope_hash(scope)}"
+
+
+def _covered(summaries: Sequence[Memory]) -> dict[str, Any]:
+    """Return the metadata of a base document that records which summaries it contains."""
+    numbers = [int(each.metadata["to"]) for each in summaries if "to" in each.metadata]
+    times = [imported_at(each) for each in summaries if each.metadata.get(WAITING)]
+    return {**({"to": max(numbers)} if numbers else {}), **({_IMPORTED_TO: max(times)} if times else {})}
+
+
+def imported_at(summary: Memory) -> str:
+    """Return the time of an imported summary, as a text that sorts by time."""
+    return summary.valid_from.astimezone(UTC).isoformat(timespec="microseconds")
+
+
+def imported_setting(scope: Scope) -> str:
+    """Return the name of the setting that stores the time of the last imported summary in the base document.
+
+    It is written only if a host program merges summaries into the base document itself.
+    """
+    return f"incorporated_imports:{_scope_hash(scope)}"
 
 
 def incorporated_setting(scope: Scope) -> str:

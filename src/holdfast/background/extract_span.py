@@ -9,6 +9,7 @@ from holdfast.background.jobs import SUSPECT_DEATHS
 from holdfast.background.neighbors import find_known, find_neighbors
 from holdfast.background.redo import earlier_memories, replacing_earlier
 from holdfast.background.session_trusts import session_trusts
+from holdfast.background.siblings import with_siblings
 from holdfast.background.told_changes import ChangeFinder
 from holdfast.chat import ChatModel
 from holdfast.errors import ModelError
@@ -133,8 +134,9 @@ class SpanExtractor:
         outcome = replace(outcome, flaws=tuple(dict.fromkeys((*outcome.flaws, *flaws))))
         puts = replacing_earlier(reconciled, earlier, fixed, by_model=outcome.model is not None)
         shown = {memory.id for memory in known} | {neighbor.memory.id for neighbors in related for neighbor in neighbors}
-        shown |= {id for put in puts for id in put.replaces}
         ended = self._ended_messages(puts, messages) if model is None else []
+        puts, ended = self._with_siblings(puts, ended, messages) if model is None else (puts, ended)
+        shown |= {id for put in puts for id in put.replaces}
         return Extracted(puts=puts, shown=shown, outcome=outcome, recent=None if span.rerun else recent, ended=ended)
 
     def _reader_for(self, messages: Sequence[Message], *, in_project: bool, model: ChatModel | None) -> SentenceReader | None:
@@ -172,6 +174,21 @@ class SpanExtractor:
             return ended_messages(puts, said, store=self._store, embedding=self._embedding, reader=self.reader)
         except ModelError:  # the flaw is noted already
             return []
+
+    def _with_siblings(
+        self, puts: Sequence[Put], ended: Sequence[tuple[Put, Put]], messages: Sequence[Message]
+    ) -> tuple[Sequence[Put], Sequence[tuple[Put, Put]]]:
+        """Let the new memories ``puts`` also retire the siblings of what they make outdated. See :func:`with_siblings`.
+
+        Without a sentence reader, nothing is added.
+        """
+        if self.reader is None or not self._preset.reconcile_rules.supersede:
+            return puts, ended
+        said = {message.id: message.text for message in messages}
+        try:
+            return with_siblings(puts, ended, said, store=self._store, reader=self.reader)
+        except ModelError:  # the flaw is noted already
+            return puts, ended
 
     def _turn_before(self, span: Span) -> list[Message]:
         """Return the assistant's message directly before a span, as a list of one, or an empty list.

@@ -23,7 +23,7 @@ _MAX_SENTENCES: Final = 24
 _MAX_COMPARED: Final = 3
 """Maximum number of memories that a sentence is compared with."""
 _MIN_KEEP: Final = 0.5
-"""Minimum probability that an earlier message is worth keeping. Messages below it are not compared with the sentence."""
+"""Minimum probability that an earlier message is worth keeping. Messages below it count only if the change is certain."""
 
 
 class ChangeFinder:
@@ -88,6 +88,7 @@ class ChangeFinder:
         for message in earlier[:1]:
             reading = self._reader.read(message.text)
             whole = self._said[put.sources[0]]
-            if reading.keep >= _MIN_KEEP and self._comparer.change(message.text, put.text, nearest=True, whole=whole):
+            change = self._comparer.change(message.text, put.text, nearest=True, whole=whole)
+            if change is not None and (change.certain or reading.keep >= _MIN_KEEP):
                 return ToldChange(area=reading.area)
         return None

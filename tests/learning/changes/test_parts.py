@@ -46,6 +46,7 @@ def test_a_change_cuts_the_old_value_and_leaves_the_rest() -> None:
         ("Tengo una reunión con Laura el martes a las 3", "se canceló la reunión con Laura", "es"),
         ("Vivo en un piso en Sevilla con mucha luz", "Nos mudamos a Huelva", "es"),
         ("Trabajo en una panadería con mi primo", "Dejé la panadería", "es"),
+        ("The van trip to the lake is on the 20th", "The lake trip is off, we do the mill on the 27th", "en"),
     ],
 )
 def test_nothing_is_left_of_a_statement_that_ended_as_a_whole(old: str, new: str, language: str) -> None:
@@ -74,6 +75,11 @@ def test_nothing_is_left_of_a_statement_that_ended_as_a_whole(old: str, new: str
 )
 def test_the_rest_is_a_sentence_of_its_own(old: str, new: str, language: str, left: str) -> None:
     assert rest_of(old, new, language) == [left]
+
+
+def test_a_month_is_not_what_a_pronoun_stands_for() -> None:
+    sentence = "I want to row the harbor race in September, it's two miles"
+    assert split_claims(sentence, "en") == [sentence]
 
 
 def test_a_clause_that_refers_to_an_ended_fact_ends_too() -> None:

@@ -21,6 +21,7 @@ _ENDS: Final = tuple(
     for words in (
         *("no longer", "anymore", "any more", "used to", "formerly", "until", "stopped", "quit", "cancel"),
         *("ya no", "dejo de", "deje de", "solia", "hasta hace"),
+        *("since changed to", "desde entonces cambio"),
     )
 )
 """Phrases which show that a line reports the end of something, in the format of ``Find``."""

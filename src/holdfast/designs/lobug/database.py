@@ -13,7 +13,7 @@ import numpy as np
 
 from holdfast import types
 from holdfast.agent.device import DEVICE_SESSION
-from holdfast.background.condense import incorporated_setting, summarized_setting
+from holdfast.background.condense import WAITING, imported_at, imported_setting, incorporated_setting, summarized_setting
 from holdfast.chat import ChatModel
 from holdfast.config.opening import open_engine
 from holdfast.designs.lobug import embeddings
@@ -266,11 +266,14 @@ class MemoryDB:
 
     def mark_incorporated(self, up_to_id: int) -> None:
         """Mark the summaries up to an id as part of the base document."""
-        ranges = {number_of(self.engine, each): int(each.metadata.get("to", 0)) for each in self._of_kind("summary")}
-        upto = max((to for number, to in ranges.items() if number <= up_to_id), default=0)
-        name = incorporated_setting(self.session.scope)
+        summaries = [each for each in self._of_kind("summary") if number_of(self.engine, each) <= up_to_id]
+        upto = max((int(each.metadata.get("to", 0)) for each in summaries), default=0)
+        imported = max((imported_at(each) for each in summaries if each.metadata.get(WAITING)), default="")
+        own, foreign = incorporated_setting(self.session.scope), imported_setting(self.session.scope)
         with self._services.store.write() as tx:
-            tx.set_setting(name, str(max(upto, int(tx.setting(name) or 0))))
+            tx.set_setting(own, str(max(upto, int(tx.setting(own) or 0))))
+            if imported:
+                tx.set_setting(foreign, max(imported, tx.setting(foreign) or ""))
 
     def get_base_memory(self) -> str:
         """Return the base document, or an empty text if there is none yet."""

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from holdfast.background.condense import WAITING
 from holdfast.importers.databases import rows, tables
 from holdfast.importers.fields import digest, moment
 from holdfast.importers.records import Conversation, Note, Record, Said
@@ -26,7 +27,8 @@ def read_lobug(path: Path) -> Iterator[Record]:
     if "memory_summaries" in known:
         for row in rows(path, "SELECT * FROM memory_summaries ORDER BY id"):
             covered = {"first_message": row["source_from_id"], "last_message": row["source_to_id"]}
-            yield _note("summary", row, kind="summary", metadata=covered)
+            waiting = {} if row.get("incorporated", 1) else {WAITING: True}
+            yield _note("summary", row, kind="summary", metadata={**covered, **waiting})
     if "memory_base" in known:
         for row in rows(path, "SELECT id, content, updated_at AS created_at FROM memory_base"):
             yield _note("base", row, kind="base", other_kind="profile")

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Final, Literal
 
-from holdfast.learning.changes.compare_claims import ClaimComparer
+from holdfast.learning.changes.compare_claims import ClaimComparer, common_words, have_other_owners
 from holdfast.learning.changes.end_reason import comparable, end_reason_for_memory, end_reason_for_put, is_outdated, may_retire
 from holdfast.learning.changes.key_owner import key_of_owner
 from holdfast.learning.changes.keys import canonical_key, same_key
@@ -47,6 +47,8 @@ With a lower cosine, a new fact could be lost as a repetition.
 """
 _MIN_PLAUSIBLE: Final = 0.1
 """Minimum probability that the sentence reader must give to a change found by rules."""
+_MIN_NAMED_WORDS: Final = 2
+"""Minimum number of common words of two statements about the time of one thing, such as "meeting" and "cooperative"."""
 _CORRECTION_WINDOW: Final = timedelta(hours=2)
 """Maximum age of a statement that a correction can refer to, if the correction does not name the old value."""
 
@@ -269,7 +271,7 @@ class _Batch:
             if not comparable(old.kind, put.kind) or not may_retire(put, old, by_slot=True):
                 continue
             why = end_reason_for_memory(old, put)
-            if why is not None and (self._is_plausible(neighbor, put) or self._is_own_move(why, put)):
+            if why is not None and (self._is_plausible(neighbor, put) or self._is_clear_move(why, old, put)):
                 yield _Retired(memory=old, why=why[0], certain=why[1])
             elif old.kind == put.kind and same_but_fuller(old, put):
                 yield _Retired(memory=old, why="stated again, with more detail", certain=True)
@@ -286,13 +288,17 @@ class _Batch:
         news = [text for text in (spoken_words(put.text)[1], self._message_of(put)) if text]
         return any(self._chance(old, new) >= _MIN_PLAUSIBLE for old in olds for new in news)
 
-    def _is_own_move(self, why: tuple[str, bool], put: Put) -> bool:
-        """Return True if the rules are certain that a person moved, and the sentence reader says that this person is the user.
+    def _is_clear_move(self, why: tuple[str, bool], old: Memory, put: Put) -> bool:
+        """Return True if the rules are certain that something moved, and it is the user, or a thing that both statements name.
 
-        ``why`` is the result of the rules: the reason, and whether it is certain. The user's move counts even if
-        :meth:`_is_plausible` returns False, which happens if the sentence reader does not know the name of the place.
+        ``why`` is the result of the rules: the reason, and whether it is certain. Such a move counts even if
+        :meth:`_is_plausible` returns False. This happens if the sentence reader does not know the name of a place, or takes a
+        meeting on another day for a second meeting.
         """
-        return self._reader is not None and why == ("moved", True) and self._reader.read(put.text).owner == "user"
+        if self._reader is None or why != ("moved", True):
+            return False
+        named = common_words(old.text, put.text) >= _MIN_NAMED_WORDS and not have_other_owners(old.text, put.text)
+        return named or self._reader.read(put.text).owner == "user"
 
     def _ended_by_reader(self, put: Put, found: Sequence[Neighbor]) -> Iterator[_Retired]:
         """Yield the memories that a Put (a memory to store) supersedes according to the sentence reader."""

@@ -7,6 +7,7 @@ chemistry". Only words of the sentence are used. A list ("tea and coffee") is on
 import re
 from typing import Final
 
+from holdfast.learning.changes.moments import moments_of
 from holdfast.runtime.regex import regex
 
 _ENGLISH_VERBS: Final = (
@@ -150,14 +151,14 @@ def _with_person(clause: str, subject: str, before: str, language: str) -> str |
     """Return a clause that begins with a pronoun, with the person named: "he's 84" becomes "My dad, he's 84".
 
     Normally, the person is ``subject``, the subject of the sentence. If ``subject`` is empty, "I" or "we", the person
-    is the last name in ``before``, the previous clause. Return None if no person is found. A clause that does not begin
+    is the last name in ``before``, the previous clause. A month or a weekday is no such name. Return None if no person is found. A clause that does not begin
     with a pronoun is returned unchanged.
     """
     if not re.match(rf"{_PRONOUN[language]}\b", clause, re.IGNORECASE):
         return clause
     stands_for = subject
     if not subject or re.match(r"(?:I|We|Yo|Nosotr[oa]s)\b", subject, re.IGNORECASE):
-        names = re.findall(r"(?<=\s)[A-ZÁÉÍÓÚÑ][\w-]+", before)
+        names = [name for name in re.findall(r"(?<=\s)[A-ZÁÉÍÓÚÑ][\w-]+", before) if not moments_of(name)]
         stands_for = names[-1] if names else ""
     return f"{stands_for}, {clause[0].lower()}{clause[1:]}" if stands_for else None
 

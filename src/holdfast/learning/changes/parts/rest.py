@@ -30,6 +30,11 @@ _DWELLING: Final = regex(
     re.IGNORECASE,
 )
 _RENTS: Final = regex(r"\b(?:rent|rents|share|shares|own|owns|alquil\w+|rent[oa]|compart\w+)\b", re.IGNORECASE)
+_OPEN_END: Final = regex(
+    r"(?:['’](?:s|re|m)|\b(?:is|are|am|was|were|be|been|es|son|soy|era|eran|fue|fueron|está|estoy|están|starts|empieza|sale))$",
+    re.IGNORECASE,
+)
+"""Matches the end of a clause whose verb has lost its complement: "The trip is", after its date was cut."""
 _JOB_ATTRIBUTES: Final = frozenset({"employer", "occupation", "school"})
 _MIN_TOKEN: Final = 3
 _MIN_CHANCE: Final = 0.5
@@ -123,7 +128,9 @@ def _rest_of_claim(claim: str, new: str, language: str) -> str | None:
     if _retired(_clean("".join(each.text for each in left)), new, language):  # a new day can also change the hour
         left = [each for each in left if each.sort != "time"]
     rest = _clean("".join(each.text for each in left))
-    return rest if _says_something(left, claim, language) and not _retired(rest, new, language) else None
+    if _OPEN_END.search(rest) or _retired(rest, new, language):
+        return None
+    return rest if _says_something(left, claim, language) else None
 
 
 def _is_listed_again(items: Sequence[str], new: str, language: str) -> bool:
