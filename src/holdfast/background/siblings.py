@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from holdfast.learning.changes.compare_claims import ClaimComparer
+from holdfast.learning.changes.compare_claims import ClaimComparer, common_words
 from holdfast.learning.changes.end_reason import may_replace
 from holdfast.learning.changes.parts.remainder import still_true
 from holdfast.learning.changes.wording import content_words, shared_words, spoken_words
@@ -59,7 +59,10 @@ def _outdated(store: Store, put: Put, claims: Sequence[Put]) -> list[Memory | Pu
 
 
 def _siblings(store: Store, put: Put, over: Sequence[Memory | Put]) -> list[Memory]:
-    """Return the live memories that share a message and most of their words with something outdated (``over``)."""
+    """Return the live memories that share a message and most of their words with something outdated (``over``).
+
+    They must also have a word in common with ``put``, because an outdated message is found less surely than a memory.
+    """
     sources = {source for each in over for source in each.sources} - set(put.sources)
     if not sources:
         return []
@@ -69,6 +72,7 @@ def _siblings(store: Store, put: Put, over: Sequence[Memory | Put]) -> list[Memo
         for each in found
         if "conversation" not in each.metadata
         and may_replace(put, each)
+        and common_words(each.text, put.text)
         and any(_overlap(each.text, other.text, of=min) >= _MIN_SAME_SHARE for other in over)
     ]
 
