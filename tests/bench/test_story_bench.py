@@ -182,6 +182,8 @@ def test_a_right_day_meets_the_targets_and_each_fault_is_counted(tmp_path: Path)
     assert (wrong.present, wrong.stale_share) == (50.0, 50.0)
     past = {**asked, "newtown": ["- lives in Bergen"], "town": ["- no longer lives in Oslo", "- moved from Oslo to Bergen"]}
     assert _day(path, asked=past).meets_targets
+    noted = {**past, "town": ["- lives in Oslo (since changed to: moved)", "- vive en Oslo (desde entonces cambió a: otra)"]}
+    assert _day(path, asked=noted).meets_targets, "the line says that it is outdated"
     assert _day(path, documents=["Nice sunny weather, lovely clouds."]).small_talk
     assert _day(path, leaked={"gift": "memory.db"}).refusals
     over = _day(path, over=["memories of an app: 11 of at most 10"])
