@@ -176,8 +176,8 @@ class SpanExtractor:
             return []
 
     def _with_siblings(
-        self, puts: Sequence[Put], ended: Sequence[tuple[Put, Put]], messages: Sequence[Message]
-    ) -> tuple[Sequence[Put], Sequence[tuple[Put, Put]]]:
+        self, puts: list[Put], ended: list[tuple[Put, Put]], messages: Sequence[Message]
+    ) -> tuple[list[Put], list[tuple[Put, Put]]]:
         """Let the new memories ``puts`` also retire the siblings of what they make outdated. See :func:`with_siblings`.
 
         Without a sentence reader, nothing is added.

@@ -25,7 +25,7 @@ Ended = Sequence[tuple[Put, Put]]
 
 def with_siblings(
     puts: Sequence[Put], ended: Ended, said: Mapping[str, str], *, store: Store, reader: SentenceReader
-) -> tuple[list[Put], Ended]:
+) -> tuple[list[Put], list[tuple[Put, Put]]]:
     """Return the new memories and the pairs in ``ended``, with the siblings of all outdated claims added to ``replaces``.
 
     The claims of a sibling that are still true are added as separate Puts (memories to store). ``said`` maps the id of each
