@@ -143,11 +143,11 @@ class Story:
 
 
 def load_stories(folder: Path = FOLDER, *, names: Collection[str] = ()) -> list[Story]:
-    """Load the stories of a folder, or only those with the given names.
+    """Load the stories of a folder and its subfolders, or only those with the given names.
 
     Raise StoryInvalid if a file is not in the right format.
     """
-    files = {file.stem: file for file in sorted(folder.glob("*.toml"))}
+    files = {file.stem: file for file in sorted(folder.rglob("*.toml"))}
     if not files:
         raise StoryInvalid(f"There are no stories in {folder}: no file there ends with .toml.")
     unknown = [name for name in names if name not in files]
