@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # the tests keep all cores busy: more threads would only wait
+
 settings.register_profile("holdfast", deadline=None)  # a busy machine pauses a test at any moment
 settings.load_profile("holdfast")
 
