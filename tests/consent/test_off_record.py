@@ -66,6 +66,12 @@ def test_the_bytes_are_gone_after_the_session(memory: Engine, files_with: Callab
     assert [files_with(word) for word in ("Quxzel", "Zorblat", "Wibblor")] == [[], [], []]
 
 
+@pytest.mark.parametrize("text", ["No quiero que te acuerdes de que fui a Arcadia.", "forget that I was in Arcadia"])
+def test_a_message_that_tells_what_to_forget_is_withheld_if_nothing_else_is_known(memory: Engine, text: str) -> None:
+    said = memory.session(user="ana").add("user", text)
+    assert said.action == "off_record"
+
+
 def test_a_setting_keeps_the_log_but_nothing_is_learned_or_recalled(open_memory: OpenMemory) -> None:
     memory = open_memory(settings={"keep_off_record": True})
     with memory.session(user="ana") as session:

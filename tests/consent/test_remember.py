@@ -24,8 +24,9 @@ OpenMemory = Callable[..., Engine]
         ("I need you to remember something: my locker is number 12.", "my locker is number 12"),
         ("I want you to remember one important thing about me. I park on level 3.", "I park on level 3"),
         ("Quiero que recuerdes una cosa: aparco en la planta 3.", "aparco en la planta 3"),
+        ("rember that my mom is allergic to shrimp", "my mom is allergic to shrimp"),
     ],
-    ids=["en", "es", "negated", "after", "announced", "announced in a sentence", "announced in Spanish"],
+    ids=["en", "es", "negated", "after", "announced", "announced in a sentence", "announced in Spanish", "misspelled"],
 )
 def test_a_wish_to_remember_is_stored_when_the_message_is(memory: Engine, text: str, stored: str) -> None:
     said = memory.session(user="ana").add("user", text)

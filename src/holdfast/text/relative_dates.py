@@ -40,6 +40,10 @@ _LASTING: Final = regex(
 """Matches words that say how long a state has lasted, such as "have been vegan for two years"."""
 _Found = tuple[datetime, str]
 """A day, and the precision with which it is known: ``day``, ``week``, ``month`` or ``year``."""
+_OTHER_WEEK: Final = regex(
+    r"\s+(?:of )?(?:next|last|the following) week\b|\s+(?:de )?(?:la )?(?:proxima semana|semana (?:que viene|pasada|proxima|siguiente))\b"
+)
+"""Matches words after a weekday that name its week: "Friday next week"."""
 _HAS_DATE: Final = regex(r"\s*[,(]?\s*(?:\d{1,2}\b|(?:the|el) \d)")
 
 
@@ -55,9 +59,9 @@ def with_dates(text: str, at: datetime) -> str:
 def with_weekdays(text: str, at: datetime, *, future: bool) -> str:
     """Return a text with a calendar date after each weekday: "on Friday (20 November 2026)".
 
-    "Friday" means the next Friday after ``at`` if ``future`` is True, and the last Friday before ``at`` if it is False. A
-    weekday that has a date already, or follows a word such as "last" or "next", gets no date. A text with a recurring day
-    ("every Friday") is returned unchanged.
+    With ``future``, "Friday" means the next Friday after ``at``, otherwise the last Friday before ``at``. A weekday that has
+    a date already, or follows a word such as "last" or "next", gets no date. A text with a recurring day ("every Friday") is
+    returned unchanged.
     """
     folded = fold_letters(text)
     if _EVERY_WEEK.search(folded):
@@ -65,7 +69,7 @@ def with_weekdays(text: str, at: datetime, *, future: bool) -> str:
     pieces, end = [], 0
     for match in _BARE_WEEKDAY.finditer(folded):
         day, _ = _weekday(1 if future else -1)(match, at)
-        if not _HAS_DATE.match(folded, match.end()):
+        if not _HAS_DATE.match(folded, match.end()) and not _OTHER_WEEK.match(folded, match.end()):
             pieces += [text[end : match.end()], f" ({_written(day, 'day', spanish=match['el'] is not None)})"]
             end = match.end()
     return "".join([*pieces, text[end:]])

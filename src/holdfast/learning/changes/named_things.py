@@ -1,5 +1,6 @@
 """Recognize statements that only name someone or something: "has a cat named Michi" and "their cat is called Michi"."""
 
+import re
 from typing import Final, NamedTuple
 
 from holdfast.learning.changes.wording import meaning
@@ -23,6 +24,17 @@ _FORMS: Final = tuple(
 )
 _BARE_IS: Final = _FORMS[1]
 _CALLED: Final = regex(r"['’]s name is |\b(?:named|called)\b")
+_ROLE: Final = regex(
+    r"(?:(?i:my|our|his|her|their|the user's|mi|su|nuestr[oa])\s+)(?P<role>[\w' -]{3,40}?)\s+(?:is|es|se llama|is called|is named)\s+"
+    r"(?:(?:Dra?|Mrs?|Ms|Sra?|Don|Doña)\.?\s+)?(?P<name>[A-ZÁÉÍÓÚÑ][\w'’-]+)"
+)
+"""Matches who has a role in the user's life: "my accountant is Nina Park"."""
+_CHANGES: Final = regex(
+    r"\b(?:no longer|not|never|\w+n't|anymore|ya no|no|dej[oó]|left|quit|fired|retir\w+|resign\w+|replac\w+|moved|died|passed|former|ex|instead|new|nuev[oa]s?"
+    r"|now|ahora|cambi\w+|jubil\w+|muri[oó]|falleci\w+|despid\w+|renunci\w+|fue|divorc\w+|separ\w+|marri\w+|cas[oó]|casamos|promoted|ascend\w+|stopped|sold)\b"
+)
+"""Matches words with which the person may have lost the role, in lower case."""
+_DID: Final = r"(?:\w{2,}ed|said|told|gave|sent|came|went|did|made|got|took|brought|wrote|met|saw|found)"
 
 
 class NamedThing(NamedTuple):
@@ -45,3 +57,16 @@ def named_thing(text: str, language: str | None = None) -> NamedThing | None:
         sort = meaning(found["noun"], language)
         return NamedThing(sort, found["name"].replace("’", "'")) if sort else None
     return None
+
+
+def reports_role_holder(old: str, new: str) -> bool:
+    """Return True if ``old`` says who has a role, and ``new`` only tells what this person did.
+
+    "Nina confirmed the VAT" does not end "my accountant is Nina". The sentence reader often takes it for a change.
+    """
+    found = _ROLE.match(old.strip())
+    plain = new.casefold()
+    if found is None or _CHANGES.search(plain) or found["role"].casefold() in plain:
+        return False
+    name = re.escape(found["name"].casefold())
+    return re.search(rf"\b{name}(?: \w+)? {_DID}\b|\b\w{{2,}}ó {name}\b|\b{name}(?: \w+){{0,3}} \w{{2,}}ó\b", plain) is not None

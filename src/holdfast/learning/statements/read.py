@@ -33,6 +33,7 @@ from holdfast.learning.statements.worth import Candidate, mentions_user, worth
 from holdfast.protocols.sentence_reader import Area, Reading, SentenceReader
 from holdfast.runtime.regex import regex
 from holdfast.text.consent.cues import may_wish, shows_in_part
+from holdfast.text.consent.spelling import respelled
 from holdfast.text.language import detect_language
 from holdfast.text.sentences import split_sentences
 from holdfast.types import Message
@@ -298,6 +299,7 @@ def _asked_text(sentence: str, book: Rulebook) -> str:
 
     Return an empty text if the sentence is not such a request.
     """
+    sentence = respelled(sentence)
     folded = fold_clause(sentence)
     for start in (0, *_after_leads(folded, book)):
         lead = book.asked.match(folded[start:])
