@@ -285,6 +285,7 @@ def test_the_theme_follows_the_system_and_can_be_switched(browser: Any, url: str
     paper = "getComputedStyle(document.body.parentElement).backgroundColor"
     dark = visitor.page.evaluate(paper)
     visitor.click(".side [data-action=theme]")
+    visitor.page.wait_for_function(f"before => {paper} !== before", arg=dark)
     light = visitor.page.evaluate(paper)
     assert sum(_channels(dark)) < 150
     assert sum(_channels(light)) > 600

@@ -9,6 +9,7 @@ import inspect
 import sys
 import threading
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from functools import cache
 from itertools import pairwise
 from typing import ClassVar
@@ -20,6 +21,8 @@ from pydantic_core.core_schema import CoreSchema
 
 _parsing = threading.Lock()
 """Held while a module is parsed: in Python 3.11, two threads that parse at the same time can raise ``SystemError``."""
+_MAX_ATTEMPTS = 5
+"""Maximum number of attempts to parse a module. Other packages also parse, and they do not hold ``_parsing``."""
 
 
 class Described:
@@ -51,10 +54,17 @@ def _descriptions(model: type[Described]) -> Mapping[str, str]:
 @cache
 def _docstrings(module: str) -> Mapping[str, Mapping[str, str]]:
     """Map the classes of a module to the docstrings of their attributes."""
-    source = inspect.getsource(sys.modules[module])
-    with _parsing:
-        tree = ast.parse(source)
+    tree = _parsed(inspect.getsource(sys.modules[module]))
     return {node.name: dict(_of_class(node)) for node in tree.body if isinstance(node, ast.ClassDef)}
+
+
+def _parsed(source: str) -> ast.Module:
+    """Parse source code. Try again if another thread disturbs the parser."""
+    with _parsing:
+        for _ in range(_MAX_ATTEMPTS - 1):
+            with suppress(SystemError):
+                return ast.parse(source)
+        return ast.parse(source)
 
 
 def _of_class(node: ast.ClassDef) -> Iterator[tuple[str, str]]:
