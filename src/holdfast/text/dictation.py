@@ -49,7 +49,7 @@ _STARTS: Final = regex(
     rf"|(?:yo|me|nos|él|ella|ellos|ellas) \w+|no me \w+|ya no \w+|(?:mi|mis|nuestr[oa]s?|su|sus|el|la|los|las) (?:\w+ ){{1,2}}?(?:se \w+|no \w+|{_SPANISH_VERB})\b|{_SPANISH_FIRST_PERSON}{_AFTER_VERB}"
     r"|\w{3,}o (?:a|al|en|un|una|el|la|los|las|mi|mis|que|muy|\d+) ))"
     # Without one: a pronoun with an auxiliary verb, or a relative of the speaker with a verb.
-    rf"|(?P<run_on> )(?=(?:i|he|she|they|we) {_AUXILIARY}\b|{_SHORT} \w|my (?:\w+ ){{1,2}}?(?:is|are|was|has|have)\b|my (?:\w+ )?\w+'s (?:\w+ing|been|got|not|an?|the|in|on|at)\b|(?:me|nos) (?:di[jo]\w*|\w+(?:ó|aron|ieron))\b|{_SPANISH_FIRST_PERSON}{_AFTER_VERB})"
+    rf"|(?P<run_on> )(?=(?:i|he|she|they|we) {_AUXILIARY}\b|{_SHORT} \w|my (?:\w+ ){{1,2}}?(?:is|are|was|has|have)\b|my (?:\w+ )?\w+'s (?:\w+ing|been|got|not|an?|the|in|on|at)\b|(?:me|nos) (?:di[jo]\w*|\w+(?:ó|aron|ieron))\b|(?!como )(?:{_SPANISH_FIRST_PERSON}){_AFTER_VERB})"
 )
 _TIES: Final = regex(
     r"\b(?:that|which|who|whom|whose|what|where|when|while|why|how|if|whether|because|cause|cuz|coz|cos|bc|since|as|than|until|till|before|after|although|though|"

@@ -44,7 +44,7 @@ class ProjectReader:
             and reading.owner != "assistant"
             and not (reading.owner == "world" and _COMPARES.search(sentence))
         )
-        return replace(reading, keep=max(reading.keep, _KEEP), owner="user") if is_project_fact else reading
+        return replace(reading, keep=max(reading.keep, _KEEP), owner="user", meant="fact") if is_project_fact else reading
 
     def compare(self, old: str, new: str) -> Comparison:
         """Compare an old statement with a new statement of the same person.

@@ -6,7 +6,7 @@ refers to the sentence before, such as "she moved there", is kept together with 
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Final, TypeAlias
@@ -15,22 +15,25 @@ from holdfast.learning.change_reader import ends_memory
 from holdfast.learning.dating import dated
 from holdfast.learning.placement import starts_with_project
 from holdfast.learning.statements.clauses import ANNOUNCEMENT, clauses, fold_clause
+from holdfast.learning.statements.compose import MIN_REMEMBER, statement_of
 from holdfast.learning.statements.own_text import own_clauses
 from holdfast.learning.statements.project_reader import in_project
+from holdfast.learning.statements.questions import answered_question, chosen_statement
 from holdfast.learning.statements.repair import rejected_value
-from holdfast.learning.statements.rulebook import Rulebook, Statement, StatementRule, StatementType, rulebooks
+from holdfast.learning.statements.rulebook import Rulebook, Statement, StatementRule, rulebooks
 from holdfast.learning.statements.standalone import (
     is_english,
     is_question,
     is_unfinished,
     leaves_subject_out,
     names_no_object,
+    names_person,
     points_nowhere,
     without_subordinator,
 )
 from holdfast.learning.statements.trim import trimmed, without_lead
 from holdfast.learning.statements.worth import Candidate, mentions_user, worth
-from holdfast.protocols.sentence_reader import Area, Reading, SentenceReader
+from holdfast.protocols.sentence_reader import Reading, SentenceReader
 from holdfast.runtime.regex import regex
 from holdfast.text.consent.cues import may_wish, shows_in_part
 from holdfast.text.consent.spelling import respelled
@@ -47,9 +50,8 @@ A sentence below it is dropped, unless a rule matches it or it states a decision
 """
 _MIN_CORRECTION: Final = 0.5
 """Minimum probability, according to the sentence reader, that a correction is worth keeping."""
-_MIN_WORTH: Final = 0.5
+_MIN_WORTH: Final = 0.53
 """Minimum probability, according to :func:`worth`, that a statement is worth keeping."""
-_MIN_WISH: Final = 0.5
 _MIN_REFUSAL: Final = 0.9
 """Minimum probability of a wish not to keep, or to forget, what one sentence says."""
 _MIN_OFF_RECORD: Final = 0.9
@@ -80,14 +82,13 @@ _TO_WHOM: Final = regex(r"\ba\s+$")
 
 The part that the sentence reader marks begins after this word.
 """
-_OWN_PERSON: Final = regex(r"\b(?:my|our|mis?|nuestr[oa]s?)\s+\w", re.IGNORECASE)
 _ABOUT_THEM: Final = regex(r"\s*[,;:(–—-]+\s*(?:he|she|they|who|él|ella|ellos|ellas|quien)\b", re.IGNORECASE)
 """Matches the beginning of a clause about the person named just before it: ", she turns six"."""
 _CONCLUDED: Final = regex(
     r"\b(?:i|we)(?:'ve| have| had)? (?:just |finally |also |already |now )?(?:decided|agreed|chose|chosen|settled on|found out|figured out|discovered)\b"
-    r"|\bwe'?re going with\b|\blet'?s (?:use|go with|stick with)\b|\bturns out\b|\bit turned out\b"
+    r"|\bwe'?re going with\b|\blet'?s (?:use|go with|stick with)\b"
     r"|\b(?:decid[ií]|decidimos|(?:he|hemos) decidido|eleg[ií]|elegimos|acord[eé]|acordamos|(?:he|hemos) acordado|quedamos en"
-    r"|me enter[eé] de|nos enteramos de|vamos con|usemos|resulta que|resulto que|descubr[ií]|descubrimos)\b"
+    r"|me enter[eé] de|nos enteramos de|vamos con|usemos|descubr[ií]|descubrimos)\b"
 )
 """Matches a decision or a discovery, in a text in lower case without accents.
 
@@ -97,40 +98,12 @@ _VERB: Final = regex(
     r"\b(?:is|are|am|was|were|has|have|had|will|\w+'s|\w{3,}s|es|son|era|fue|esta|estan|tiene|tengo|soy|vivo|se|me|sale|empieza|termina|llega|\w{2,}ó)\b \w"
 )
 """Matches a verb with a word after it. A correction without it, such as "on Tuesday, not Monday", names only a value."""
-_NO_SUBJECT: Final = regex(
-    r"(?:been|born|no|not|never|always|used to|(?:ca|do|did|wo|have|could)n'?t|cannot|nada|nunca|siempre)\b"
-)
-"""Matches the beginning of a sentence without a subject, such as "been vegan since May".
-
-The sentence is in lower case and without accents.
-"""
-_AREAS: Final[Mapping[Area, tuple[str, str, StatementType, float]]] = {
-    "identity": ("personal", "personal", "personal", 7.0),
-    "health": ("health", "salud", "personal", 8.0),
-    "family": ("family", "familia", "personal", 7.0),
-    "work": ("work", "trabajo", "personal", 6.0),
-    "home": ("home", "ubicacion", "personal", 7.0),
-    "possession": ("possession", "pertenencia", "personal", 5.0),
-    "preference": ("preference", "preferencia", "preference", 6.0),
-    "instruction": ("instruction", "instruccion", "preference", 8.0),
-    "event": ("event", "evento", "event", 5.0),
-    "plan": ("plan", "plan", "event", 5.0),
-    "skill": ("skill", "habilidad", "personal", 5.0),
-    "opinion": ("opinion", "opinion", "preference", 4.0),
-    "other": ("note", "nota", "knowledge", 4.0),
-}
-"""Maps each area of life to the properties of a statement that no rule matches.
-
-They are its key in English, its key in Spanish, its type and its importance.
-"""
 _SINGLE_KEYS: Final = frozenset(
     "name nombre birthday cumpleanos contact contacto home ubicacion work trabajo study estudios diet dieta language idioma".split()
 )
 """Keys of attributes that are stored separately. A sentence with several of them becomes several statements."""
 _LASTING_KEYS: Final = _SINGLE_KEYS | frozenset("health salud family familia pet mascota skill habilidad".split())
 """Keys of lasting attributes. A statement that a rule assigns to one of them is more likely to be kept."""
-_ASKED_IMPORTANCE: Final = 8.0
-_MAX_IMPORTANCE: Final = 10.0
 
 
 def read_statements(message: Message, *, before: str, reader: SentenceReader) -> list[Statement]:
@@ -198,7 +171,12 @@ def _asks_only(sentence: str, context: Context) -> bool:
     if context.language != "en" or mentions_user(folded) or any(_asked_text(sentence, book) for book in context.books):
         return False
     book = context.books[0]
-    return folded.endswith("?") or book.shows("question", folded) or book.shows("command", folded)
+    asks = folded.endswith("?") or book.shows("question", folded) or book.shows("command", folded)
+    return asks and not _instructs(_rule(sentence, context.books))
+
+
+def _instructs(rule: StatementRule | None) -> bool:
+    return rule is not None and rule.instructs
 
 
 def _statements(message: Message, sentences: Sequence[str], context: Context) -> Iterator[Statement]:
@@ -209,7 +187,7 @@ def _statements(message: Message, sentences: Sequence[str], context: Context) ->
             context.known.clear()  # the sentence reader now rates the sentence as worth keeping
             kept = _kept_in(said, previous, context)
         for each, rule, asked in kept:
-            found = _statement(each, rule, context, asked=asked)
+            found = statement_of(each, rule, context.books, context.language, asked=asked)
             text = dated(found.text, message.at, each.reading)
             yield replace(found, text=text, said=each.own, quotes_before=_quotes_before(each, context))
         previous = said
@@ -248,11 +226,13 @@ def _candidates_in(said: str, previous: str, context: Context) -> Iterator[_Foun
     """
     if _asks_only(said, context):
         return
-    sentence, reading = said, context.read(said)
+    sentence, reading = said, _read_reply(said, context)
     stated = _before_question(sentence)
     if stated and (shorter := context.read(stated)).keep > reading.keep:
         sentence, reading = stated, shorter
     asked = next(filter(None, (_asked_text(sentence, book) for book in context.books)), "")
+    if sentence.endswith("?") and reading.wishes["remember"] < MIN_REMEMBER:  # "remember that movie?"
+        asked = ""
     if asked and ANNOUNCEMENT.fullmatch(fold_clause(asked)):  # the fact itself follows
         return
     text = asked or _without_lead(_words_to_keep(sentence, reading), context.books)
@@ -271,6 +251,20 @@ def _candidates_in(said: str, previous: str, context: Context) -> Iterator[_Foun
         if corrects and whole != own:  # "So she is seven? No, she's eight."
             whole = f"{whole.removesuffix(own)}{part}"
         yield replace(_candidate(whole, own, reading, part_rule, context), corrects=corrects), part_rule, bool(asked)
+
+
+def _read_reply(said: str, context: Context) -> Reading:
+    """Analyze a sentence. If it only names one of two alternatives in a question, analyze it as a whole statement."""
+    reading = context.read(said)
+    told = split_sentences(context.before) if reading.reply else []
+    chosen = chosen_statement(answered_question(told), said)
+    if not chosen:
+        return reading
+    stated = context.reader.read(chosen)
+    keep = stated.keep if stated.owner == "user" else 0.0
+    if keep <= reading.keep:
+        return reading
+    return replace(reading, keep=keep, area=stated.area, owner=stated.owner, time=stated.time, start=0, end=len(said))
 
 
 def _parts(text: str, books: Sequence[Rulebook]) -> list[tuple[str, StatementRule | None]]:
@@ -369,6 +363,7 @@ def _candidate(text: str, own: str, reading: Reading, rule: StatementRule | None
         rest=context.read(own),
         language=context.language,
         ruled=rule is not None and rule.key in _LASTING_KEYS,
+        instructs=_instructs(rule),
     )
 
 
@@ -382,7 +377,8 @@ def _is_kept(each: Candidate) -> bool:
         return False
     if len(each.text.split()) < _MIN_WORDS and not each.reading.reply:
         return False
-    if each.reading.wishes["remember"] >= _MIN_WISH and each.reading.act != "question":
+    asked = each.reading.wishes["remember"] >= MIN_REMEMBER and each.reading.act != "question"
+    if asked or (each.instructs and each.text == each.own):
         return True
     if each.rest.act not in ("question", "smalltalk") and _CONCLUDED.search(folded):
         return True
@@ -435,7 +431,7 @@ def _with_context(text: str, reading: Reading, sentence: str, previous: str, con
     """
     folded = fold_clause(text)
     lost = is_english(folded, context.language) and not _CONCLUDED.search(folded) and points_nowhere(text, folded)
-    is_other = reading.owner == "other" or _OWN_PERSON.search(previous) is not None
+    is_other = reading.owner == "other" or names_person(previous)
     elided = (is_other and leaves_subject_out(folded, context.language)) or names_no_object(folded, context.language)
     dangling = _POINTS_BACK.match(text) or lost or elided
     if dangling and in_project(context.reader) and starts_with_project(text):
@@ -445,41 +441,13 @@ def _with_context(text: str, reading: Reading, sentence: str, previous: str, con
         return longer
     if dangling and previous and len(previous) <= _MAX_CONTEXT_CHARACTERS and context.read(previous).act != "smalltalk":
         return f"{without_lead(previous)} {text}"
-    told = split_sentences(context.before)
-    if lost and not previous and told and len(told[-1]) <= _MAX_CONTEXT_CHARACTERS and len(told[-1].split()) > _MIN_WORDS:
-        return f"{told[-1]} {text}"  # "What a lovely pendant! I bought it in Paris."
-    asked = next((said for said in reversed(told) if said.endswith("?")), "")
-    is_reply = reading.reply or (reading.act == "reply" and _POINTS_BACK.match(text))
+    asked = answered_question(split_sentences(context.before))
+    is_reply = reading.reply or lost or (reading.act == "reply" and _POINTS_BACK.match(text))
     if reading.owner == "world" and not _ASKS_USER.search(asked):  # the answer to a quiz
         is_reply = False
     if not previous and is_reply and reading.act != "smalltalk" and asked and len(asked) <= _MAX_CONTEXT_CHARACTERS:
         return f"{asked} {text}"
     return text
-
-
-def _statement(each: Candidate, rule: StatementRule | None, context: Context, *, asked: bool) -> Statement:
-    text, own, reading = each.text, each.own, each.reading
-    key, key_es, type_, importance = _AREAS[reading.area]
-    asked = asked or reading.wishes["remember"] >= _MIN_WISH
-    is_event = reading.area in ("event", "plan")
-    importance = importance if rule is None else rule.importance
-    language = context.language or next(
-        (book.language for book in context.books if rule in book.rules), context.books[0].language
-    )
-    return Statement(
-        text=text,
-        kind=rule.kind if rule is not None else "event" if is_event and not asked else "fact",
-        type=rule.type if rule is not None else "event" if is_event else type_,
-        key=(key_es if language == "es" else key) if rule is None else rule.key,
-        importance=min(max(importance + 1, _ASKED_IMPORTANCE), _MAX_IMPORTANCE) if asked else importance,
-        language=language,
-        asked=asked,
-        temporary=reading.area == "plan" if rule is None else rule.temporary,
-        corrects=each.corrects,
-        ruled=rule is not None and text == own,
-        happened=reading.time == "dated",
-        elided=text != own or _NO_SUBJECT.match(fold_clause(own)) is not None,
-    )
 
 
 def _rule(text: str, books: Sequence[Rulebook]) -> StatementRule | None:

@@ -35,6 +35,8 @@ class StatementRule:
     type: StatementType
     importance: float
     temporary: bool
+    instructs: bool
+    """True for an instruction about all replies, which is kept even if the sentence reader takes it for a single request."""
     pattern: re.Pattern[str]
     needs: re.Pattern[str] | None
     unless: re.Pattern[str] | None
@@ -162,6 +164,7 @@ def _rule(row: Mapping[str, Any], words: Mapping[str, str]) -> StatementRule:
         type=row.get("type", "personal"),
         importance=float(row["importance"]),
         temporary=row.get("temporary", False),
+        instructs=row.get("instructs", False),
         pattern=_any(row["patterns"], words),
         needs=regex(_fill(row["needs"], words)) if "needs" in row else None,
         unless=regex(_fill(row["unless"], words)) if "unless" in row else None,

@@ -15,6 +15,7 @@ __all__ = [
     "is_unfinished",
     "leaves_subject_out",
     "names_no_object",
+    "names_person",
     "points_nowhere",
     "without_subordinator",
 ]
@@ -67,6 +68,7 @@ _OBJECT_FIRST: Final = regex(
     r"(?:(?:y|pero|pues|ya|no|hoy|es que)\s+)*(?:la|lo|los|las)\s+(?:\w{2,}o|tengo|voy|estoy|he|hemos|\w{3,}mos)\s"
 )
 """Matches an object pronoun and a verb in the first person: "la tengo que exponer"."""
+_PERSON: Final = regex(r"\b(?i:my|our|mis?|nuestr[oa]s?)\s+\w|(?<=[a-záéíóúñ,] )[A-ZÁÉÍÓÚÑ][a-záéíóúñ]{2,}")
 _ES_DETERMINER: Final = regex(
     r"(?:este|esta|ese|esa|aquel|cada|entre|sobre|desde|durante|ante|bajo|siempre|gente|nadie|para|una|hasta|contra|fuera|cerca|ahora|antes|donde)\s"
 )
@@ -85,6 +87,11 @@ def leaves_subject_out(folded: str, language: str | None) -> bool:
 def names_no_object(folded: str, language: str | None) -> bool:
     """Return True if a Spanish text begins with an object pronoun, so that the object is not named: "la tengo que exponer"."""
     return language == "es" and _OBJECT_FIRST.match(folded) is not None
+
+
+def names_person(text: str) -> bool:
+    """Return True if a text mentions someone whom the next sentence can be about: "my sister", or a name inside the text."""
+    return _PERSON.search(text) is not None
 
 
 def is_english(folded: str, language: str | None) -> bool:

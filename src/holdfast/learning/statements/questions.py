@@ -1,0 +1,84 @@
+"""Read the question that a reply answers: which part of the turn asks it, and which of its alternatives the reply chooses."""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from holdfast.learning.statements.clauses import fold_clause
+from holdfast.runtime.regex import regex
+
+__all__ = ["answered_question", "chosen_statement"]
+
+_STOP: Final = regex(r"\s*[,;:(–—]\s+(?:(?:and|but|so|y|pero)\s+)?|\s+-+\s+|\s+(?:but|pero)\s+")
+_SPEAKER: Final = regex(r"\b(?:i|i'\w+|im|me|my|mine|we|we'\w+|our|us|yo|mi|mis|nos|nosotr[oa]s|nuestr[oa]s?)\b")
+_BARE: Final = regex(r"\W*(?:(?:and|what about|how about|y|que tal)\s+)?(?:you|yourself|u|tu|vos|usted(?:es)?|ti)\s*\?*$")
+_MIN_QUESTION_WORDS: Final = 2
+_MAX_REPLY_WORDS: Final = 4
+_ARTICLE: Final = r"(?:(?:the|an?|el|la|los|las|una?|al|in|at|by|en|de|con)\s+)*"
+_OR: Final = regex(rf"(?P<first>{_ARTICLE}[\w'-]+(?: [\w'-]+)?),? (?:or|o|u) (?P<second>{_ARTICLE}[\w'-]+(?: one)?)")
+_FRAME: Final = regex(
+    r"\W*(?:and |but |so |y |pero |entonces )*(?:do you (?:usually |normally |generally )?|(?P<would>would you )|¿)"
+)
+_LEADING: Final = regex(r"\W*(?:the|an?|el|la|los|las|una?|in|at|by|en|probably|definitely|usually|always|siempre|creo que)\s+")
+_SPANISH: Final[Mapping[str, str]] = {
+    "tienes": "tengo",
+    "vas": "voy",
+    "eres": "soy",
+    "estas": "estoy",
+    "haces": "hago",
+    "sales": "salgo",
+    "prefieres": "prefiero",
+    "quieres": "quiero",
+    "duermes": "duermo",
+    "juegas": "juego",
+}
+_SECOND_PERSON: Final = regex(r"\w{2,}[ae]s\b")
+
+
+def answered_question(told: Sequence[str]) -> str:
+    """Return the question of the previous turn that the user answers, or an empty text. ``told`` are the turn's sentences.
+
+    Words of the other speaker about themselves are left out: "what's yours?" of "I'm divorced, what's yours?". The result is
+    empty if no question about something is left, as in "and you?".
+    """
+    question = next((said for said in reversed(told) if said.endswith("?")), "")
+    stops = list(_STOP.finditer(question))
+    if stops and _SPEAKER.search(fold_clause(question)):
+        question = question[stops[-1].end() :]
+    if len(question.split()) < _MIN_QUESTION_WORDS and not question.startswith("¿"):
+        return ""
+    return "" if _BARE.fullmatch(fold_clause(question)) else question
+
+
+def chosen_statement(question: str, reply: str) -> str:
+    """Return a reply that chooses between two alternatives as a statement of the user, or an empty text.
+
+    "Do you take the tram or the bus to work?" and "the tram" give "I take the tram to work". The sentence reader can rate the
+    statement, but not the bare word.
+    """
+    asked, said = fold_clause(question), _bare(fold_clause(reply))
+    frame, either = _FRAME.match(asked), _OR.search(asked)
+    if frame is None or either is None or not said or len(said.split()) > _MAX_REPLY_WORDS:
+        return ""
+    chosen = next((each for each in (either["second"], either["first"]) if _is_named(said, each)), None)
+    if chosen is None or either.start() < frame.end():
+        return ""
+    verb, rest = asked[frame.end() : either.start()], asked[either.end() :].rstrip("? ")
+    # The first alternative may begin with the words before it: "rather have coffee or tea".
+    ahead = either["first"].split()[: -len(chosen.split())] if chosen == either["second"] else []
+    stated = f"{verb}{' '.join([*ahead, chosen])}{rest}"
+    if question.lstrip().startswith("¿"):
+        return _SECOND_PERSON.sub(lambda found: _SPANISH.get(found[0], found[0][:-2] + "o"), stated, count=1)
+    return f"i {'would ' if frame['would'] else ''}{stated}"
+
+
+def _bare(text: str) -> str:
+    """Return a short reply without articles and adverbs: "tram" for "the tram"."""
+    text = text.strip(" .,!;")
+    while (lead := _LEADING.match(text)) is not None:
+        text = text[lead.end() :]
+    return re.split(r"[,.;!]", text, maxsplit=1)[0].strip()
+
+
+def _is_named(said: str, alternative: str) -> bool:
+    return re.search(rf"(?<!\w){re.escape(said)}(?!\w)", alternative) is not None
