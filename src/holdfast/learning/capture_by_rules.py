@@ -90,7 +90,7 @@ def extract_conclusions(messages: Sequence[Message], reader: SentenceReader | No
 
 
 def _sourced(messages: Sequence[Message], reader: SentenceReader | None) -> list[SourcedStatement]:
-    return [*sourced_statements(messages, reader), *confirmed_observations(messages)]
+    return [*sourced_statements(messages, reader), *confirmed_observations(messages, reader)]
 
 
 def _in_third_person(each: SourcedStatement) -> str:

@@ -20,6 +20,8 @@ _NAMES: Final = {
     "before": "before the check of single statements",
     "now": "with the check of single statements",
     "fitted": "with one fitted score, other sessions",
+    "scored": "the same, other conversations",
+    "refitted": "with references checked, same as above",
 }
 
 

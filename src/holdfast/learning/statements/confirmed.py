@@ -8,6 +8,7 @@ from holdfast.learning.statements.clauses import fold_clause, sentences
 from holdfast.learning.statements.conversation import SourcedStatement, is_spoken_by_user
 from holdfast.learning.statements.rulebook import LANGUAGES, rulebook
 from holdfast.learning.statements.statements import Statement
+from holdfast.protocols import SentenceReader
 from holdfast.runtime.regex import regex
 from holdfast.types import Message
 
@@ -19,12 +20,22 @@ _QUESTION_TAG = regex(
 _MAX_SENTENCES_BACK = 2
 """Maximum number of sentences, counted from the end of the assistant's message, that a "yes" can confirm."""
 _IMPORTANCE = 5.0
+_MIN_KEEP = 0.5
+"""Minimum probability, according to the sentence reader, that an observation is worth keeping, as words of the user."""
+_LEAD = regex(
+    r"^(?:(?:so|well|ah|oh|okay|ok|got it|right|then)[ ,:-]+)*(?:it (?:seems|sounds|looks|appears)(?: like| to me)?(?: that)?"
+    r"|(?:sounds|seems|looks) like|i(?:'ve)? (?:notice|noticed|suspect|gather|think|see)(?: that)?) (?=you)",
+    re.IGNORECASE,
+)
+_I = {"you": "I", "your": "my", "yours": "mine", "yourself": "myself", "you're": "I'm", "you are": "I am", "you've": "I've"}
+_YOU = regex(r"\b(?:you are|you['’](?:re|ve)|yourself|yours?|you)\b", re.IGNORECASE)
 
 
-def confirmed_observations(messages: Sequence[Message]) -> list[SourcedStatement]:
+def confirmed_observations(messages: Sequence[Message], reader: SentenceReader | None = None) -> list[SourcedStatement]:
     """Return the assistant's observations about the user that the user's next message confirms.
 
-    For example, the assistant says "You seem to prefer mornings", and the user replies "exactly".
+    For example, the assistant says "You seem to prefer mornings", and the user replies "exactly". An English observation must
+    be worth keeping according to the sentence reader, if there is one: "you can end now" is not.
     """
     return [
         SourcedStatement(statement=_statement(text, language), sources=(said, answer))
@@ -32,7 +43,14 @@ def confirmed_observations(messages: Sequence[Message]) -> list[SourcedStatement
         if said.role == "assistant" and said.origin == "assistant" and said.action is None
         if is_spoken_by_user(answer) and _confirms(answer.text)
         for text, language in _observations(said.text)
+        if reader is None or language != "en" or reader.read(_as_own(text)).keep >= _MIN_KEEP
     ]
+
+
+def _as_own(text: str) -> str:
+    """Return an English observation in the user's words: "You seem to prefer mornings" becomes "I seem to prefer mornings"."""
+    said = _LEAD.sub("", text)
+    return _YOU.sub(lambda found: _I[found[0].lower().replace("’", "'")], said)
 
 
 def _confirms(text: str) -> bool:

@@ -23,8 +23,13 @@ _CODE: Final = regex(
 _LOG_LINE: Final = regex(r"^\s*(?:INFO|DEBUG|ERROR|WARN(?:ING)?|FATAL)\b.*$", re.MULTILINE)
 _QUOTED: Final = regex(r'"[^"\n]{3,}"|“[^”\n]{3,}”|«[^»\n]{3,}»')
 """Matches a text in quotation marks. The words after the closing quotation mark are the user's own again."""
-_GIVEN_TEXT: Final = regex(r':\s*(?:"[^"\n]+[.!?] [^"\n]+"|“[^”\n]+[.!?] [^”\n]+”|«[^»\n]+[.!?] [^»\n]+»)')
-"""Matches a quoted text of several sentences after a colon. It is material for a task, and not said by the user."""
+_GIVEN_TEXT: Final = regex(
+    r':\s*(?:"[^"\n]+[.!?] [^"\n]+"|“[^”\n]+[.!?] [^”\n]+”|«[^»\n]+[.!?] [^»\n]+»)|(?<=[.!?]) (?:"[^"\n]{25,}"|“[^”\n]{25,}”|«[^»\n]{25,}»)'
+)
+"""Matches a quoted text of several sentences after a colon, or of any length after a sentence.
+
+It is material for a task, and not said by the user.
+"""
 _PAUSE: Final = regex(r"\s*[,;:(–—]\s+|\s+-+\s+")
 _CONTENT: Final = regex(
     r"\s*(?:[:\"“«]|\b(?:saying|that says|telling|explaining|asking|apologi[sz]ing|stating|which says|who says|que diga|que digan|diciendo|explicando|pidiendo"
@@ -75,7 +80,7 @@ def _sentences(split: Callable[[str], list[str]], text: str) -> Iterator[str]:
 
     Code, logs, quoted text and very long sentences are left out.
     """
-    own = _GIVEN_TEXT.sub(":", without_quoted_text(text, in_line=False))
+    own = _GIVEN_TEXT.sub(" ", without_quoted_text(text, in_line=False))
     for sentence in split(_LOG_LINE.sub("", own)):
         if len(sentence) <= _MAX_SENTENCE_CHARACTERS and not _CODE.search(sentence) and (safe := without_secret(sentence)):
             yield safe

@@ -73,6 +73,7 @@ _POINTS_BACK: Final = regex(
     re.IGNORECASE,
 )
 """Matches a sentence that refers to something in an earlier sentence, such as "she moved there"."""
+_PERSONAL: Final = regex(r"(?:(?:and|but|so|y|pero)\W+)*(?:he|she|his|her|hes|shes|él|ella)\b", re.IGNORECASE)
 _OWN_PHRASE: Final = regex(r"(?:my|our|i|i['’]?m|i['’]?ve|we|mis?|nuestr[oa]s?|yo|tengo|soy|estoy|vivo)\b", re.IGNORECASE)
 """Matches the beginning of words about the user or the user's people and things, such as "I" or "my daughter"."""
 _ASKS_USER: Final = regex(r"\b(?:you|your|u|ur|tus?|te|ti|vos|usted(?:es)?|sus?|le|\w+[aeiá]s)\b", re.IGNORECASE)
@@ -180,8 +181,8 @@ def _instructs(rule: StatementRule | None) -> bool:
 
 
 def _statements(message: Message, sentences: Sequence[str], context: Context) -> Iterator[Statement]:
-    previous = ""
-    for said in sentences:
+    for place, said in enumerate(sentences):
+        previous = _sentence_before(sentences[:place], said)
         kept = _kept_in(said, previous, context)
         if not kept and ends_memory(context.reader, message, said, before=context.before):
             context.known.clear()  # the sentence reader now rates the sentence as worth keeping
@@ -190,7 +191,6 @@ def _statements(message: Message, sentences: Sequence[str], context: Context) ->
             found = statement_of(each, rule, context.books, context.language, asked=asked)
             text = dated(found.text, message.at, each.reading)
             yield replace(found, text=text, said=each.own, quotes_before=_quotes_before(each, context))
-        previous = said
 
 
 def _quotes_before(each: Candidate, context: Context) -> bool:
@@ -213,10 +213,16 @@ def candidates(sentences: Sequence[str], context: Context) -> Iterator[_Found]:
     Each result has three values: the part, the rule that matches the part (or None), and a flag. The flag is True if
     the user asked to remember the part.
     """
-    previous = ""
-    for said in sentences:
-        yield from _candidates_in(said, previous, context)
-        previous = said
+    for place, said in enumerate(sentences):
+        yield from _candidates_in(said, _sentence_before(sentences[:place], said), context)
+
+
+def _sentence_before(earlier: Sequence[str], said: str) -> str:
+    """Return the sentence that ``said`` can refer to: the one just before it, or for "he" and "she" the last that names someone."""
+    last = earlier[-1] if earlier else ""
+    if not _PERSONAL.match(said) or names_person(last):
+        return last
+    return next((sentence for sentence in reversed(earlier) if names_person(sentence)), last)
 
 
 def _candidates_in(said: str, previous: str, context: Context) -> Iterator[_Found]:

@@ -49,6 +49,13 @@ _THING: Final = regex(
     r"|\b[a-z]{4,}s\b(?<!always)(?<!sometimes)(?<!besides)(?<!perhaps)(?<!towards)(?<!across)(?<!this)"
 )
 """Matches a noun that a later pronoun can refer to, in lower case."""
+_PERSONAL: Final = frozenset({"he", "she", "hes", "shes", "him", "his", "her"})
+_SOMEONE: Final = regex(
+    r"\b(?:my|our|the|an?|this|that|his|her|another|one of)\s+(?:[\w-]+\s+){0,2}?(?:\w+er|\w+or|\w+ist|\w+ian|mom|mum|dad|son|wife|husband|aunt|uncle|cousin|niece|nephew"
+    r"|friend|boyfriend|girlfriend|partner|guy|girl|boy|man|woman|lady|kid|child|baby|person|boss|colleague|teammate|roommate|dog|cat|puppy|pet|horse|ex|fiancée?|spouse|student|nurse|doc|coach|vet)s?\b"
+    r"|\b(?:someone|somebody|everyone|who)\b"
+)
+"""Matches someone whom "he" or "she" can refer to, in lower case."""
 _CLAUSE: Final = regex(r"[,;:.!?–—]\s|\s(?:and|but|because|so|when|while|which|since|as|that|-)\s")
 """Matches the boundary of two clauses."""
 _MIN_CLAUSE_CHARACTERS: Final = 8
@@ -68,7 +75,9 @@ _OBJECT_FIRST: Final = regex(
     r"(?:(?:y|pero|pues|ya|no|hoy|es que)\s+)*(?:la|lo|los|las)\s+(?:\w{2,}o|tengo|voy|estoy|he|hemos|\w{3,}mos)\s"
 )
 """Matches an object pronoun and a verb in the first person: "la tengo que exponer"."""
-_PERSON: Final = regex(r"\b(?i:my|our|mis?|nuestr[oa]s?)\s+\w|(?<=[a-záéíóúñ,] )[A-ZÁÉÍÓÚÑ][a-záéíóúñ]{2,}")
+_PERSON: Final = regex(
+    r"\b(?i:my|our|mis?|nuestr[oa]s?)\s+\w|\b(?i:someone|somebody|alguien)\b|(?<=[a-záéíóúñ,] )[A-ZÁÉÍÓÚÑ][a-záéíóúñ]{2,}"
+)
 _ES_DETERMINER: Final = regex(
     r"(?:este|esta|ese|esa|aquel|cada|entre|sobre|desde|durante|ante|bajo|siempre|gente|nadie|para|una|hasta|contra|fuera|cerca|ahora|antes|donde)\s"
 )
@@ -128,7 +137,8 @@ def points_nowhere(text: str, folded: str) -> bool:
     for found in _BACK.finditer(folded, 0, first.start() if first else len(folded)):
         if found[0] == "it" and _EMPTY_IT.match(folded, found.start()):
             continue
-        before = folded[: found.start()]
-        if not _THING.search(before) and not _NAME.search(text[: found.start()]):
+        before = text[: found.start()]
+        named = _SOMEONE.search(folded, 0, found.start()) if found[0] in _PERSONAL else _THING.search(folded, 0, found.start())
+        if named is None and not _NAME.search(before):
             return True
     return False

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from holdfast.learning.statements.clauses import fold_clause
-from holdfast.learning.statements.standalone import is_english, points_nowhere
+from holdfast.learning.statements.standalone import is_english, leaves_subject_out, points_nowhere
 from holdfast.protocols.sentence_reader import Reading
 from holdfast.runtime.regex import regex
 from holdfast.text.partial_dates import names_day_or_season
@@ -124,7 +124,10 @@ def signals(each: Candidate) -> dict[str, float]:
 
 
 def _is_lost(each: Candidate, *, english: bool) -> bool:
-    if each.reading.reply and each.text == each.own:
+    is_alone = each.text == each.own
+    if is_alone and (
+        each.reading.reply or (each.reading.owner == "other" and leaves_subject_out(fold_clause(each.own), each.language))
+    ):
         return True
     return english and "?" not in each.text and points_nowhere(each.text, fold_clause(each.text))
 

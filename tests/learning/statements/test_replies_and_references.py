@@ -1,0 +1,96 @@
+"""Replies that choose, references to persons, jokes and given texts, read with the included sentence reader."""
+
+import pytest
+
+from holdfast import Engine
+from holdfast.learning.statements.questions import answered_question, chosen_statement
+
+pytestmark = pytest.mark.ledger("X24")
+
+
+def _learned(memory: Engine, *turns: str) -> list[str]:
+    """Return the memories of a conversation. The last turn is the user's, and the speakers alternate."""
+    with memory.session(user="ana") as talk:
+        for place, text in enumerate(turns):
+            talk.add("user" if (len(turns) - place) % 2 else "assistant", text)
+    memory.drain()
+    return [found.text for found in memory.memories(user="ana")]
+
+
+@pytest.mark.parametrize(
+    ("question", "reply"),
+    [
+        ("Do you take the tram or the bus to work?", "the tram"),
+        ("Do you usually work from home or in the office?", "from home"),
+        ("¿Prefieres té o café por la mañana?", "té"),
+    ],
+)
+def test_a_reply_that_chooses_is_kept_with_its_question(memory: Engine, question: str, reply: str) -> None:
+    assert _learned(memory, question, reply) == [f"{question} {reply}"]
+
+
+@pytest.mark.parametrize(("question", "reply"), [("Should I use tabs or spaces here?", "spaces"), ("Red or green?", "green")])
+def test_a_choice_about_the_current_task_is_not_kept(memory: Engine, question: str, reply: str) -> None:
+    assert _learned(memory, question, reply) == []
+
+
+@pytest.mark.parametrize(
+    ("question", "reply", "stated"),
+    [
+        ("Do you take the tram or the bus to work?", "the bus", "i take the bus to work"),
+        ("Do you work from home or in the office?", "From home.", "i work from home"),
+        ("¿Vives en casa o en piso?", "en piso", "vivo en piso"),
+        ("Do you like it?", "yes", ""),
+    ],
+)
+def test_a_chosen_alternative_becomes_a_statement(question: str, reply: str, stated: str) -> None:
+    assert chosen_statement(question, reply) == stated
+
+
+@pytest.mark.parametrize(
+    ("turn", "asked"),
+    [
+        ("I'm divorced with two kids, how old are yours?", "how old are yours?"),
+        ("I love football, what about you?", ""),
+        ("Can I ask how old you are?", "Can I ask how old you are?"),
+    ],
+)
+def test_words_of_the_other_speaker_about_themselves_are_no_part_of_the_question(turn: str, asked: str) -> None:
+    assert answered_question([turn]) == asked
+
+
+def test_a_statement_of_the_assistant_is_never_part_of_a_memory(memory: Engine) -> None:
+    assert not any("South Park" in text for text in _learned(memory, "Man, I love South Park.", "My husband got me into it."))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Please keep your answers short",
+        "How do I boil an egg? Please keep your answers short.",
+        "Mantén las respuestas cortas, por favor.",
+    ],
+)
+def test_an_instruction_about_all_replies_is_kept(memory: Engine, text: str) -> None:
+    assert len(_learned(memory, text)) == 1
+
+
+@pytest.mark.parametrize(
+    "text", ["Please keep this email short", "Please keep the box closed", "Remember that movie Varsity Blues?"]
+)
+def test_a_request_for_one_text_is_not_kept(memory: Engine, text: str) -> None:
+    assert _learned(memory, text) == []
+
+
+def test_a_given_text_in_quotation_marks_is_not_the_users_own(memory: Engine) -> None:
+    text = 'Necesito un resumen: "La empresa emplea a 300 personas. Vivo en Vigo desde entonces, afirma su director."'
+    assert _learned(memory, text) == []
+
+
+def test_he_is_kept_with_the_last_sentence_that_names_someone(memory: Engine) -> None:
+    found = _learned(memory, "I'm dating someone. It is going well. He lives in Graz and has two sons.")
+    assert any("dating someone" in text and "Graz" in text for text in found)
+
+
+def test_a_confirmed_guess_about_the_moment_is_not_kept(memory: Engine) -> None:
+    assert _learned(memory, "Hello", "I think you can end now.", "Yes!") == []
