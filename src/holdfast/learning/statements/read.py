@@ -50,7 +50,7 @@ A sentence below it is dropped, unless a rule matches it or it states a decision
 """
 _MIN_CORRECTION: Final = 0.5
 """Minimum probability, according to the sentence reader, that a correction is worth keeping."""
-_MIN_WORTH: Final = 0.53
+_MIN_WORTH: Final = 0.5
 """Minimum probability, according to :func:`worth`, that a statement is worth keeping."""
 _MIN_REFUSAL: Final = 0.9
 """Minimum probability of a wish not to keep, or to forget, what one sentence says."""
