@@ -152,10 +152,13 @@ def read_wish(text: str, *, before: str = "", reader: SentenceReader | None = No
 
 
 def _bare(text: str, before: str, reader: SentenceReader | None, none: float) -> ReadWish | None:
-    """Return the wish of a message that asks to delete "that", or None. ``none`` is the probability of "no wish".
+    """Return the wish of a message that asks to delete "that" or "it". Return None if the message has no such wish.
 
-    The wish covers the message if another part of it says something: "my PIN is 7719, delete that". Otherwise, it covers what
-    was just said, unless the assistant has just written something longer.
+    If another part of the message says something, the wish covers the message itself: "my PIN is 7719, delete that". If no
+    other part does, the wish covers the previous message. There is then no wish if the assistant has just written a longer
+    text, because "that" can mean this text.
+
+    ``before`` is the previous turn. ``none`` is the probability that the message contains no wish.
     """
     if not removes_bare(text):
         parts = _PART.split(text[:_MAX_CHARACTERS])
@@ -180,10 +183,11 @@ def _forgetting(text: str, ruled: RuledWish | None) -> ReadWish:
 
 
 def named_subject(text: str, *, before: str = "", reader: SentenceReader | None = None) -> str:
-    """Return the name of the thing that a message may ask to forget, as in "forget the tattoo". Otherwise return "".
+    """Return the name of the thing that a message may ask to forget, as in "forget the tattoo".
 
-    The message is a wish only if something stored contains every word of the name. ``before`` is the previous turn. If the
-    assistant has just used a word of the name in a longer text, the user may mean that text.
+    The message is a wish only if something stored contains every word of the name. ``before`` is the previous turn. Return an
+    empty text if the message does not ask to forget a named thing. Also return an empty text if the assistant has just used a
+    word of the name in a longer text, because the user may mean that text.
     """
     if len(text) > _MAX_CHARACTERS:
         return ""
@@ -219,10 +223,10 @@ def _tells(part: str, *, before: str, reader: SentenceReader | None) -> bool:
 
 
 def _chosen(ruled: RuledWish | None, sure: WishName | None) -> WishName | None:
-    """Return the wish to obey. ``ruled`` is the wish that a rule found, and ``sure`` the one that the sentence reader is sure of.
+    """Return the wish to obey. A rule found the wish ``ruled``, and the sentence reader is sure of the wish ``sure``.
 
-    If the two differ, a wish to stay off the record comes first, then a wish to forget. There is one exception: if the
-    rule found a wish to forget that names its subject, that wish is always obeyed.
+    Each of them can be None. If the two differ, a wish to stay off the record comes first, then a wish to forget. There is
+    one exception: if the rule found a wish to forget that names its subject, that wish is always obeyed.
     """
     if ruled is not None and ruled.wish == "forget" and not names_no_subject(ruled.subject):
         return "forget"
@@ -249,9 +253,10 @@ def _certain(text: str, before: str, reader: SentenceReader, possible: Mapping[W
     """Return two values: the wish that the sentence reader is sure of, or None, and the probability that there is no wish.
 
     ``before`` is the previous turn. ``possible`` contains the only wishes to consider, each with the minimum probability that
-    the reader must give it. The likelier of ``forget`` and ``off_record`` also counts as sure if the sum of both
-    probabilities is high and the minimum of this wish is the one in ``_MIN_SURE``. In the same way, ``off_record`` counts if
-    its sum with ``remember`` is high. In each case, ``_shows`` must confirm the wish.
+    the reader must give it. A lower probability is enough in two cases, if the text also contains the usual words of the
+    wish. First, the sum for ``forget`` and ``off_record`` is high. The likelier of the two is then the wish. Second, the sum
+    for ``off_record`` and ``remember`` is high. The wish is then ``off_record``. In each case, ``_shows`` must confirm the
+    wish.
 
     The second value is 0 if a wish is returned, or if the text has no part that the reader can read.
     """

@@ -59,9 +59,9 @@ def with_dates(text: str, at: datetime) -> str:
 def with_weekdays(text: str, at: datetime, *, future: bool) -> str:
     """Return a text with a calendar date after each weekday: "on Friday (20 November 2026)".
 
-    With ``future``, "Friday" means the next Friday after ``at``, otherwise the last Friday before ``at``. A weekday that has
-    a date already, or follows a word such as "last" or "next", gets no date. A text with a recurring day ("every Friday") is
-    returned unchanged.
+    "Friday" means the next Friday after ``at`` if ``future`` is True, and the last Friday before ``at`` if it is False. A
+    weekday that has a date already, or follows a word such as "last" or "next", gets no date. A text with a recurring day
+    ("every Friday") is returned unchanged.
     """
     folded = fold_letters(text)
     if _EVERY_WEEK.search(folded):

@@ -101,13 +101,13 @@ class ClaimComparer:
     def change(self, old: str, new: str, *, nearest: bool = True, said: str = "", whole: str = "") -> ClaimChange | None:
         """Return how a new statement changes an old memory, or None if it ends none of the memory's claims.
 
-        Return None also if the memory or the statement has no claim, or more claims than can be compared.
+        Also return None if the memory or the statement has no claim, or more claims than can be compared.
 
         ``said`` is the user's sentence that the memory comes from. ``whole`` is the message that contains the new statement.
-        Both can be compared as well, because memories can be reworded, and the sentence reader is often wrong about a
-        reworded claim. ``said`` is compared only if the memory is a single claim that the statement does not end. ``whole``
-        is not compared if the memory has several claims, and the memory or the statement has more than
-        ``_MAX_NEAREST_CLAIMS``.
+        Both help, because a memory can be reworded, and the sentence reader is often wrong about a reworded claim. ``said``
+        is compared only if the memory is a single claim, and the comparison of that claim finds no end. For a memory with
+        several claims, ``whole`` is compared only if neither the memory nor the statement has more than
+        ``_MAX_NEAREST_CLAIMS`` claims.
 
         ``nearest`` is True if the memory is the best match for the new statement. If it is False, ``said`` and ``whole`` are
         not compared.
@@ -136,11 +136,13 @@ class ClaimComparer:
         return ClaimChange(kept=quoted, certain=max(ends) >= _CERTAIN_ENDS)
 
     def _ended_parts(self, claim: str, news: Sequence[str], *, alone: bool) -> tuple[list[float], list[str]]:
-        """Split a compound claim. Return the probability that each part has ended, and the parts that are still true.
+        """Split a compound claim, and compare each part with the new claims (``news``). Return two lists.
 
-        The parts are compared, because the sentence reader is less sure about a compound claim, such as "my uncle, who works
-        at the mint, has two dogs". Probabilities below the threshold count as 0. ``news`` are the claims of the new
-        statement. ``alone`` is True if there is only one.
+        The first list has, for each part, the probability that the part has ended. A probability below the threshold becomes
+        0. The second list has the parts that are still true.
+
+        The sentence reader is less sure about a whole compound claim, such as "my uncle, who works at the mint, has two
+        dogs". ``alone`` is True if the new statement consists of one claim.
         """
         parts = split_claims(claim, detect_language(claim) or "en")
         ends = [self._ends(part, news, alone=alone, nearest=True) for part in parts] if len(parts) > 1 else [0.0]
@@ -152,9 +154,9 @@ class ClaimComparer:
         return ends, kept
 
     def _rest(self, claim: str, new: str) -> list[str]:
-        """Return those parts of the ended claim ``claim`` that are still true, each as a sentence.
+        """Return those parts of an ended claim that are still true, each as a sentence. ``new`` is the new claim.
 
-        If the whole claim would still be true, the result is empty. ``new`` is the new claim.
+        If no ended part is found in the claim, the result is empty.
         """
         rest = rest_of(claim, new, detect_language(claim), self.chance)
         return [each if each.endswith((".", "!")) else f"{each}." for each in rest if rest != [claim]]
@@ -202,11 +204,13 @@ class ClaimComparer:
         return sure
 
     def _least(self, old: str, new: str, *, alone: bool, nearest: bool) -> float | None:
-        """Return the minimum probability with which a new claim ends an old one. Return None if they must not be compared.
+        """Return the minimum probability with which a new claim ends an old claim. Return None if they must not be compared.
 
-        ``alone`` is True if the new statement consists of one claim. ``nearest`` is True if the old claim belongs to
-        the memory that is most similar to the new statement. The minimum is higher if the claims have no word in
-        common, or if ``nearest`` is False, because the sentence reader is often wrong in these cases.
+        ``alone`` is True if the new statement consists of one claim. ``nearest`` is True if the old claim belongs to the
+        memory that is most similar to the new statement.
+
+        The sentence reader is often wrong if the claims have no word in common, or if ``nearest`` is False. The minimum is
+        then higher, or the claims are not compared.
         """
         common = common_words(old, new)
         if nearest:
