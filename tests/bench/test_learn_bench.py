@@ -266,11 +266,3 @@ def test_real_conversations_are_reported_first() -> None:
     assert now.memories >= 100
     assert sum(now.shares.values()) == pytest.approx(1.0)
     assert 0 < now.clear < 1
-
-
-@pytest.mark.ledger("X23")
-def test_four_of_five_memories_of_the_last_judged_conversations_are_useful() -> None:
-    """The conversations are not in the repository: the test holds the recorded verdicts to the promise."""
-    now = real_talk()[-1]
-    assert now.memories >= 100
-    assert now.shares["useful"] >= 0.8

@@ -50,7 +50,7 @@ A sentence below it is dropped, unless a rule matches it or it states a decision
 """
 _MIN_CORRECTION: Final = 0.5
 """Minimum probability, according to the sentence reader, that a correction is worth keeping."""
-_MIN_WORTH: Final = 0.5
+_MIN_WORTH: Final = 0.53
 """Minimum probability, according to :func:`worth`, that a statement is worth keeping."""
 _MIN_REFUSAL: Final = 0.9
 """Minimum probability of a wish not to keep, or to forget, what one sentence says."""
@@ -87,9 +87,9 @@ _ABOUT_THEM: Final = regex(r"\s*[,;:(–—-]+\s*(?:he|she|they|who|él|ella|ell
 """Matches the beginning of a clause about the person named just before it: ", she turns six"."""
 _CONCLUDED: Final = regex(
     r"\b(?:i|we)(?:'ve| have| had)? (?:just |finally |also |already |now )?(?:decided|agreed|chose|chosen|settled on|found out|figured out|discovered)\b"
-    r"|\bwe'?re going with\b|\blet'?s (?:use|go with|stick with)\b"
+    r"|\bwe'?re going with\b|\blet'?s (?:use|go with|stick with)\b|\bturns out\b|\bit turned out\b"
     r"|\b(?:decid[ií]|decidimos|(?:he|hemos) decidido|eleg[ií]|elegimos|acord[eé]|acordamos|(?:he|hemos) acordado|quedamos en"
-    r"|me enter[eé] de|nos enteramos de|vamos con|usemos|descubr[ií]|descubrimos)\b"
+    r"|me enter[eé] de|nos enteramos de|vamos con|usemos|resulta que|resulto que|descubr[ií]|descubrimos)\b"
 )
 """Matches a decision or a discovery, in a text in lower case without accents.
 
