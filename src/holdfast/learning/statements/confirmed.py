@@ -20,7 +20,7 @@ _QUESTION_TAG = regex(
 _MAX_SENTENCES_BACK = 2
 """Maximum number of sentences, counted from the end of the assistant's message, that a "yes" can confirm."""
 _IMPORTANCE = 5.0
-_MIN_KEEP = 0.5
+_MIN_KEEP = 0.2
 """Minimum probability, according to the sentence reader, that an observation is worth keeping, as words of the user."""
 _LEAD = regex(
     r"^(?:(?:so|well|ah|oh|okay|ok|got it|right|then)[ ,:-]+)*(?:it (?:seems|sounds|looks|appears)(?: like| to me)?(?: that)?"
@@ -28,6 +28,8 @@ _LEAD = regex(
     re.IGNORECASE,
 )
 _I = {"you": "I", "your": "my", "yours": "mine", "yourself": "myself", "you're": "I'm", "you are": "I am", "you've": "I've"}
+_HEDGE = regex(r"^I (?:seem|appear|tend) (?:to (?:be )?)?")
+"""Matches the doubt of the assistant. The user's confirmation settles it."""
 _YOU = regex(r"\b(?:you are|you['’](?:re|ve)|yourself|yours?|you)\b", re.IGNORECASE)
 
 
@@ -48,9 +50,9 @@ def confirmed_observations(messages: Sequence[Message], reader: SentenceReader |
 
 
 def _as_own(text: str) -> str:
-    """Return an English observation in the user's words: "You seem to prefer mornings" becomes "I seem to prefer mornings"."""
-    said = _LEAD.sub("", text)
-    return _YOU.sub(lambda found: _I[found[0].lower().replace("’", "'")], said)
+    """Return an English observation in the user's words: "You seem to prefer mornings" becomes "I prefer mornings"."""
+    said = _YOU.sub(lambda found: _I[found[0].lower().replace("’", "'")], _LEAD.sub("", text))
+    return _HEDGE.sub(lambda found: "I " if found[0].endswith(" to ") else "I am ", said)
 
 
 def _confirms(text: str) -> bool:
