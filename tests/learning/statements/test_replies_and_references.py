@@ -3,7 +3,7 @@
 import pytest
 
 from holdfast import Engine
-from holdfast.learning.statements.questions import answered_question, chosen_statement
+from holdfast.learning.statements.replies import answered_question, chosen_statement
 
 pytestmark = pytest.mark.ledger("X24")
 

@@ -18,8 +18,8 @@ from holdfast.learning.statements.clauses import ANNOUNCEMENT, clauses, fold_cla
 from holdfast.learning.statements.compose import MIN_REMEMBER, statement_of
 from holdfast.learning.statements.own_text import own_clauses
 from holdfast.learning.statements.project_reader import in_project
-from holdfast.learning.statements.questions import answered_question, chosen_statement
 from holdfast.learning.statements.repair import rejected_value
+from holdfast.learning.statements.replies import answered_question, chosen_statement
 from holdfast.learning.statements.rulebook import Rulebook, Statement, StatementRule, rulebooks
 from holdfast.learning.statements.standalone import (
     is_english,
