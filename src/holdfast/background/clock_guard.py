@@ -27,7 +27,7 @@ _AGREEMENT = timedelta(days=3)
 _TOLERANCE = timedelta(hours=2)
 """If the clock goes back by more than this after a jump ahead, the jump was wrong."""
 _PRECISION = timedelta(hours=1)
-"""The record is written only if it changes by at least this much."""
+"""The clock record in the store is updated only if it changes by at least this much."""
 
 
 @dataclass(frozen=True, slots=True)

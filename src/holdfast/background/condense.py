@@ -75,11 +75,11 @@ class Condenser:
         self._embedding = embedding
         self._chat = chat
         self._swept: Mapping[str, int] = {}
-        """Number of memories by app, at the last check, for the apps that had more memories than the cap."""
+        """Maps each app that had more memories than the cap at the last check to its number of memories at that time."""
         self._queued_at: dict[tuple[Scope, str | None], float] = {}
-        """When a roll-up that needs no further messages was last found in the queue, by scope and last summarized message.
+        """Maps a scope and its last summarized message to the time at which a full roll-up was last found in the queue.
 
-        The times are those of ``time.monotonic()``.
+        A roll-up is full if no further messages fit into it. The times are those of ``time.monotonic()``.
         """
         self.handlers: Mapping[str, Callable[[Job], Work]] = {
             "rollup": self._roll_up,

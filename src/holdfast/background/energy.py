@@ -21,7 +21,7 @@ log = logging.getLogger("holdfast")
 MIN_LEVEL = 0.2
 """Battery level, from 0 to 1, below which background work waits."""
 MAX_SHARE = 0.05
-"""Maximum share of the host's energy that memory work may use."""
+"""Maximum share of the host's energy that memory work (Holdfast's background jobs) may use."""
 _UNITS_PER_CALL = {"digest": 12.0, "compact": 25.0, "split": 25.0, "rollup": 15.0, "base": 20.0}
 """Energy units per model call, by kind of job."""
 _DEFAULT_UNITS_PER_CALL = 10.0

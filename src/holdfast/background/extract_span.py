@@ -178,9 +178,10 @@ class SpanExtractor:
     def _with_siblings(
         self, puts: list[Put], ended: list[tuple[Put, Put]], messages: Sequence[Message]
     ) -> tuple[list[Put], list[tuple[Put, Put]]]:
-        """Let the new memories ``puts`` also retire the siblings of what they make outdated. See :func:`with_siblings`.
+        """Return ``puts`` and ``ended``, changed so that they also retire the siblings of outdated claims.
 
-        Without a sentence reader, nothing is added.
+        Siblings are other memories from the same message that state the claim, too. See :func:`with_siblings`. Without a sentence
+        reader, nothing is changed.
         """
         if self.reader is None or not self._preset.reconcile_rules.supersede:
             return puts, ended
@@ -217,7 +218,7 @@ class SpanExtractor:
         return kept
 
     def _neighbors(self, puts: Sequence[Put], *, without: Sequence[Memory]) -> list[list[Neighbor]]:
-        """Return the known memories that are similar to each proposed memory, except those in ``without``."""
+        """For each proposed memory, return the known memories that are similar to it, except those in ``without``."""
         left_out = {memory.id for memory in without}
         found = find_neighbors(self._store, self._embedding, puts, self._clock.now(), kinds=self._learned_kinds())
         return [[neighbor for neighbor in neighbors if neighbor.memory.id not in left_out] for neighbors in found]

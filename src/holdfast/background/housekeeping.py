@@ -76,10 +76,12 @@ class Housekeeping:
     def clean_up(self) -> int:
         """Purge old data. Return the number of memories and messages that were expired or removed.
 
-        These are memories whose lifetime is over or that were not used for long, forgotten and expired memories past the undo
-        window, messages past their retention, and messages off the record in sessions that never end. Old traces, stored
-        responses and finished jobs are removed, too, but not counted. If the clock jumps, purging is paused (see
-        ``clock_guard``).
+        Memories are expired or removed if their lifetime is over, if they were not used for long, or if they were forgotten or
+        expired and their undo window has passed. Messages are removed if they are past their retention, or if they were hidden at
+        the user's request and their undo window has passed. So are messages off the record in sessions that never end.
+
+        Old traces, stored responses and finished jobs are removed, too, but not counted. If the clock jumps, purging is paused
+        (see ``clock_guard``).
         """
         self._next_clean_up = self._clock.now() + self._preset.clean_every
         now = self.clock_guard.trusted_now()

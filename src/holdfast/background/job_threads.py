@@ -12,7 +12,7 @@ from holdfast.runtime.priority import give_way, lower_priority
 log = logging.getLogger("holdfast")
 
 _STEP_SECONDS: Final = 0.2
-"""Maximum time that a step waits for a running job, in seconds. Other background work goes on after it."""
+"""Maximum time that a step waits for a running job, in seconds. After that, other background work continues."""
 
 
 class JobThreads:

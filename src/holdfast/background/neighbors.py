@@ -19,16 +19,19 @@ _MAX_NEIGHBORS = 24
 _MAX_COMPARED = 3
 """Maximum number of neighbors that the sentence reader compares with a new statement."""
 _MAX_SHARING = 8
-"""Maximum number of neighbors, nearest first, that are searched for the one with the most words in common with a new statement."""
-_MIN_SHARED_WORDS = 2
-"""Minimum number of words that a neighbor and a new statement must have in common to count as a match by words.
+"""Maximum number of neighbors that are compared with a new statement by their words. They are the nearest by meaning.
 
-The nearest ``_MAX_COMPARED`` neighbors need only one common word.
+The neighbor with the most words in common is the match by words.
+"""
+_MIN_SHARED_WORDS = 2
+"""Minimum number of words that the match by words must have in common with a new statement.
+
+For the nearest ``_MAX_COMPARED`` neighbors, one common word is enough.
 """
 _MAX_SAID_SOURCES = 2
-"""Maximum number of sources of a memory that comes from one sentence: the question and its answer."""
+"""Maximum number of source messages of a memory that comes from a single sentence: the question and its answer."""
 _MIN_SAID_SHARE = 0.6
-"""Minimum share of a sentence's terms that a memory must contain. Otherwise the sentence says more than the memory."""
+"""Minimum share (0 to 1) of a sentence's terms that a memory must contain, if the memory comes from this sentence."""
 _DOCUMENT_KINDS = frozenset({"summary"})
 _LIVE_SPACES: tuple[Space, ...] = ("memory",)
 _MAX_NEW_CHUNKS = 256
@@ -136,7 +139,8 @@ def _leading(put: Put, nearest: Sequence[Memory]) -> set[str]:
 def _said(store: Store, memory: Memory) -> str:
     """Return the user's sentence that a memory comes from.
 
-    Return an empty text if the memory contains only a part of the sentence, or if the message no longer exists.
+    Return an empty text if there is no such sentence: the memory summarizes a conversation or has more than two sources, it
+    contains less than 60% of the sentence's terms, or the message no longer exists.
     """
     if not 0 < len(memory.sources) <= _MAX_SAID_SOURCES or "conversation" in memory.metadata:
         return ""

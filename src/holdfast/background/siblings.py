@@ -1,7 +1,7 @@
 """Retire the siblings of an outdated claim: other memories that were derived from the same message and state it, too.
 
-One message can become several memories, such as a sentence alone and the same sentence with the one before it. A change
-is found for one of them. The others would stay and contradict it.
+One message can become several memories, such as a sentence alone and the same sentence with the one before it. A new
+memory usually supersedes only one of them. The others would stay and contradict the new memory.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -28,8 +28,8 @@ def with_siblings(
 ) -> tuple[list[Put], list[tuple[Put, Put]]]:
     """Return the new memories and the pairs in ``ended``, with the siblings of all outdated claims added to ``replaces``.
 
-    The claims of a sibling that are still true are added as separate Puts (memories to store). ``said`` maps the id of each
-    new message to its text.
+    Siblings are other memories from the same message that state an outdated claim, too. Their claims that are still true are
+    added as separate Puts (memories to store). ``said`` maps the id of each new message to its text.
     """
     comparer = ClaimComparer(reader)
     changed: list[Put] = []
@@ -59,9 +59,10 @@ def _outdated(store: Store, put: Put, claims: Sequence[Put]) -> list[Memory | Pu
 
 
 def _siblings(store: Store, put: Put, over: Sequence[Memory | Put]) -> list[Memory]:
-    """Return the live memories that share a message and most of their words with something outdated (``over``).
+    """Return the live memories that share a message and most of their words with an outdated memory or claim (``over``).
 
-    They must also have a word in common with ``put``, because an outdated message is found less surely than a memory.
+    They must also have a word in common with ``put``. Without this condition, a wrongly found outdated message would retire
+    unrelated memories.
     """
     sources = {source for each in over for source in each.sources} - set(put.sources)
     if not sources:
@@ -78,7 +79,7 @@ def _siblings(store: Store, put: Put, over: Sequence[Memory | Put]) -> list[Memo
 
 
 def _kept(memory: Memory, put: Put, over: Sequence[Memory | Put], whole: str, comparer: ClaimComparer) -> tuple[str, ...] | None:
-    """Return the claims of a sibling that are still true after ``put``, or None if all of them are."""
+    """Return the claims of a sibling that are still true after ``put``. Return None if the whole sibling is still true."""
     before, words, after = spoken_words(memory.text)
     stated = split_sentences(words)
     ended = [sentence for each in over if isinstance(each, Put) for sentence in split_sentences(each.text)]
@@ -90,9 +91,10 @@ def _kept(memory: Memory, put: Put, over: Sequence[Memory | Put], whole: str, co
 
 
 def _overlap(one: str, other: str, *, of: Callable[[Iterable[int]], int]) -> float:
-    """Return the share of content words that two texts have in common, of the text with fewer (``min``) or more words (``max``).
+    """Return how many content words two texts have in common, as a share of the content words of one of the texts.
 
-    One of them can be in the third person.
+    With ``of=min``, this is the text with fewer content words. With ``of=max``, it is the text with more. One text can be in
+    the first person and the other in the third.
     """
     counts = [len(set(content_words(spoken_words(text)[1], None))) for text in (one, other)]
     return len(shared_words(one, other)) / max(of(counts), 1)

@@ -129,8 +129,9 @@ def _erasing(
 def _completed(services: Services, receipt: Receipt, needles: list[bytes], pages: Sequence[PagesToErase]) -> Receipt:
     """Add problems with topic files to the receipt of an erasure, and return the receipt.
 
-    ``pages`` are the topic files from which the data was erased. If the receipt is pending, schedule a job that completes it
-    later: the job searches the store's files for ``needles``, the erased byte strings, and erases from the topic files again.
+    ``pages`` are the topic files from which the data was erased, and ``needles`` are the erased byte strings. If the receipt
+    is pending, the next scrub completes it: it searches the files for ``needles``. If the receipt lists remaining data, the
+    scrub also rewrites the topic files again.
     """
     problems, missing = [line for each in pages for line in each.problems], [path for each in pages for path in each.missing]
     if problems or missing:

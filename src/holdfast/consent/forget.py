@@ -20,10 +20,10 @@ _MAX_HITS: Final = 100
 _MIN_SHARE: Final = 0.5
 """Lowest share of the subject's terms, from 0 to 1, that a memory or message must contain."""
 _FULL_SHARE: Final = 0.67
-"""Upper limit of the required share of terms.
+"""Upper limit of the share of the subject's terms that a memory or message must contain.
 
-The required share is the highest share that any memory reaches (for messages: any message), but at least ``_MIN_SHARE`` and at
-most this value.
+The required share is that of the best memory, or for messages that of the best message. It is at least ``_MIN_SHARE`` and
+at most this value.
 """
 _MIN_SCORE: Final = 0.75
 """Minimum recall score of a hit that is used if no memory or message contains enough of the subject's terms.
@@ -32,9 +32,9 @@ It is far above the minimum score of a context block.
 """
 
 _MIN_BEST: Final = 0.4
-"""Minimum recall score of the best hit if no hit reaches ``_MIN_SCORE``."""
+"""Minimum recall score of the best hit, if no hit reaches ``_MIN_SCORE``. If its score is lower, nothing is found."""
 _CLOSE: Final = 0.75
-"""Share of the best hit's score from which another hit is as likely to be meant."""
+"""A hit scores nearly as high as the best hit if its score is at least this share (0 to 1) of the best score."""
 
 _FRAME: Final = regex(
     r"(?:(?:what|everything|anything|all|the things?|that thing|the stuff|that stuff|the bit)\s(?:(?:that\s)?(?:i|you|we)\s(?:\S+\s){1,3}?)?about\s"
@@ -101,8 +101,8 @@ def find_about(reader: Reader, scope: Scope, subject: str, *, by: Literal["words
 def find_known(reader: Reader, scope: Scope, name: str, *, is_fact: Callable[[str], bool]) -> About:
     """Return a user's own memories and messages that contain every word of a name.
 
-    The result is empty if it would contain only messages, and none of them is a message of the user that states a fact. The
-    words of the name may then belong to a task, such as a text being written. ``is_fact`` returns True if a text states a
+    If there are only messages, one of them must be a message of the user that states a fact. Otherwise the result is empty:
+    the words of the name may belong to a task, such as a text being written. ``is_fact`` returns True if a text states a
     fact.
     """
     terms = _Terms(name, reader.preset.languages)
@@ -130,9 +130,9 @@ def without_reason(subject: str) -> str:
 def _by_meaning(owned: Sequence[Hit]) -> list[Hit]:
     """Return the hits that a subject refers to. Return an empty list if that is unclear.
 
-    Return the relevant hits with a high score, if there are any. If there are none, return the best memory, and the messages
-    that score nearly as high. But if a second memory also scores nearly as high, the list is empty. Without memories, return
-    the best message, and the messages that score nearly as high.
+    If some relevant hits have a score of at least ``_MIN_SCORE``, return these. Otherwise return the best memory, and the
+    messages that score nearly as high. If there is no memory, return the best message, and the messages that score nearly as
+    high. The list is empty if the best score is below ``_MIN_BEST``, or if a second memory scores nearly as high.
     """
     if sure := [hit for hit in owned if hit.is_relevant and hit.score >= _MIN_SCORE]:
         return sure

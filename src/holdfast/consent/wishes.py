@@ -47,7 +47,7 @@ __all__ = ["Plan", "Wishes"]
 
 _ASKED_IMPORTANCE: Final = 8.0
 _MIN_FACT: Final = 0.5
-"""Minimum probability of being worth keeping with which a message counts as the statement of a fact."""
+"""A message counts as stating a fact if the sentence reader gives it at least this probability of being worth keeping."""
 _FORGET_REASON: Final = "the user asked to forget it"
 
 
@@ -168,9 +168,8 @@ class Wishes:
     def _puts(self, wish: ReadWish, message: Message, before: Message | None, reader: SentenceReader | None) -> list[Put]:
         """Return the memories that a message asks to store, as the extractor words them.
 
-        In three cases, return one memory in the user's words. The extractor finds no memory. The preset has no extractor that
-        works with rules. Or the preset gives the memory its own key. Return an empty list if new memories would be of a plain
-        kind.
+        Return one memory in the user's words if the extractor finds none, if the preset has no extractor with rules, or if the
+        preset gives the memory a key of its own. Return an empty list if new memories would be of a plain kind.
 
         ``wish`` is the wish in the message. ``before`` is the assistant's message directly before, or None. ``reader`` is the
         sentence reader that read the wish, or None.

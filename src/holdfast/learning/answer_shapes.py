@@ -1,9 +1,9 @@
 """Convert a model's answer from a known format to the format that the prompt asks for.
 
-A model that was set up for another design (assistant) answers in that design's format: ``{"facts": [{"key": ..., "value":
-...}]}``, a list of ``{"fact": ..., "type": ...}``, a list of sentences, ``{"targetMemoryId": 3, "newContent": ...}``, or
-plain text for a paragraph. Each function takes a parsed answer and returns it in the format of the schema. Unknown formats
-are returned unchanged.
+A model that was set up for another design (assistant) can answer in that design's format. Examples are
+``{"facts": [{"key": ..., "value": ...}]}``, a list of ``{"fact": ..., "type": ...}``, a list of sentences, and
+``{"targetMemoryId": 3, "newContent": ...}``. A summary can be plain text instead of JSON. Each function takes a parsed
+answer and returns it in the format of the schema. Unknown formats are returned unchanged.
 """
 
 from collections.abc import Mapping, Sequence
@@ -54,8 +54,8 @@ def as_items(
     """Return a parsed answer in the form ``{"items": [...]}``. An answer in an unknown format is returned unchanged.
 
     Each entry of the list is one statement of the model. ``text`` and ``key`` are the names of its fields for the text and
-    the key. ``defaults`` contains values for missing fields, and for fields whose value is not in ``enums``. ``empty`` is the
-    answer by which the design's own prompt says that there is nothing to keep.
+    the key. ``defaults`` contains values for missing fields, and for fields whose value is not in ``enums``. ``empty`` is an
+    answer that means "nothing to keep" in the prompt of another design.
     """
     if empty is not None and value == empty:
         return {"items": []}
@@ -78,7 +78,7 @@ def as_decision(value: Any) -> Any:
 
 
 def as_text(value: Any, *, name: str) -> Any:
-    """Return an answer that consists of one text in the form ``{name: text}``, whatever name the model used for the text."""
+    """Return an answer in the form ``{name: text}``. The answer consists of one text, under any name that the model chose."""
     if isinstance(value, str):
         return {name: value}
     if not isinstance(value, Mapping) or name in value:

@@ -99,7 +99,10 @@ class Extractor:
     """
     max_tokens: int = 1500
     empty: Any = None
-    """The answer of the design's own prompt if there is nothing to keep, such as an empty list. None: as the prompt here says."""
+    """An answer that means "nothing to keep" in the design's own prompt, such as an empty list. It is accepted, too.
+
+    If it is None, only the answer that the prompt here asks for is accepted.
+    """
 
     @property
     def schema(self) -> Schema:
@@ -215,11 +218,11 @@ def _ask(extractor: Extractor, part: ExtractionInput, model: ChatModel, results:
 def _left_to_rules(
     extractor: Extractor, part: ExtractionInput, kept: Sequence[Put], refused: Sequence[Message], results: _Results
 ) -> list[Put]:
-    """Return the memories that rules find in the user's messages for which the model's answer was refused.
+    """Extract memories by rules from the user's messages in ``refused``. Return these memories.
 
-    ``refused`` are the messages for which a statement of the model was refused, or may have been dropped for its format.
-    ``kept`` are the memories from the accepted statements. A memory that repeats one of ``kept`` is left out. Problems of the
-    extraction are added to ``results``.
+    ``refused`` are messages whose content may be missing in the model's result: a statement of the model about them was
+    refused, or a statement was dropped because its format was invalid. ``kept`` are the memories from the accepted
+    statements. A memory that repeats one of ``kept`` is left out. Problems of the extraction are added to ``results``.
     """
     ids = {message.id for message in refused if message.role == "user"}
     if not ids:
@@ -237,8 +240,9 @@ def _left_to_rules(
 def _sources(extractor: Extractor, part: ExtractionInput, item: Mapping[str, Any]) -> list[Message]:
     """Return the messages that a statement of the model comes from. The list is empty if they are unclear.
 
-    The statement (``item``) names the messages by number. Unknown numbers are ignored. A statement without numbers comes from
-    the user's only message, or from the message that has clearly the most words in common with the statement.
+    The statement (``item``) names the messages by number. Unknown numbers are ignored. The list is also empty if none of the
+    named messages is from the user. A statement without numbers comes from the user's only message, or from the message that
+    has clearly the most words in common with the statement.
     """
     numbers = item.get("messages") or ()
     named = [

@@ -71,7 +71,7 @@ def _is_near(each: SourcedStatement) -> bool:
 
 
 def _ended_by(each: SourcedStatement, reader: SentenceReader | None) -> ToldChange | None:
-    """Find the known memory that a statement makes outdated. Return its area of life and its key, or None."""
+    """Find the known memory that a statement makes outdated. Return its area of life (such as ``work``) and its key, or None."""
     if not isinstance(reader, ChangeReader):
         return None
     said = each.statement.said or each.statement.text

@@ -16,9 +16,9 @@ _KEEP: Final = 0.9999
 _MIN_WORDS: Final = 3
 _MAX_WISH: Final = 0.5
 _PASSING: Final[frozenset[Area]] = frozenset({"event", "plan", "other", "opinion"})
-"""Areas of life that are too general for a sentence that makes a memory outdated.
+"""Areas of life, such as ``event``, that say too little about a sentence that makes a memory outdated.
 
-The area of the memory is used instead: "we moved" is about the home.
+Such a sentence gets the area of the outdated memory instead: "we moved" is about the home.
 """
 
 

@@ -21,9 +21,9 @@ from holdfast.text.language import STOP_WORDS, detect_language
 _MAX_GROWTH = 10
 """Maximum length of a text, as a multiple of the total length of the texts it replaces."""
 _MIN_WORD_SHARE = 0.2
-"""Minimum number of distinct content words in a new text, divided by their number in the replaced texts.
+"""Minimum ratio of two counts: the distinct content words in the new text, and those in the texts that it replaces.
 
-``_MAX_ROOM_SHARE`` limits the required number.
+``_MAX_ROOM_SHARE`` limits the required number of words.
 """
 _MAX_ROOM_SHARE = 0.15
 """Upper limit for the number of content words that a new text must have.
@@ -41,7 +41,7 @@ Texts of fewer than ``_MIN_LOOP_WORDS`` words are not checked.
 """
 _MIN_LOOP_WORDS = 12
 _MIN_SHARED_SHARE = 0.5
-"""If at least this share (0 to 1) of a text's content words occurs in the replaced texts, both are in one language."""
+"""If at least this share (0 to 1) of a text's content words occurs in the replaced texts, both count as one language."""
 _MIN_QUOTED_CHARACTERS = 30
 """Minimum number of characters of a prompt sentence that a text must not repeat. Shorter sentences may be repeated."""
 

@@ -27,12 +27,15 @@ _LANGUAGES: Final = ("en", "es")
 _LIFE: Final[frozenset[Area]] = frozenset({"identity", "health", "family", "home", "possession", "preference", "event", "plan"})
 """Areas of life. A decision in one of these areas is about the user and not about a project."""
 _MIN_LASTING: Final = 0.5
-"""Minimum probability of being worth keeping, for a sentence in the first person about the user.
+"""Minimum probability, from the sentence reader, that a first-person sentence about the user is worth keeping.
 
-A sentence below it is about the work: "I get a 500 when I click save".
+A sentence with a lower probability is about the work: "I get a 500 when I click save".
 """
 _MIN_LIFE: Final = 0.8
-"""Minimum probability of being worth keeping, for a decision about the user's life. Decisions about code reach at most 0.6."""
+"""Minimum probability, from the sentence reader, that a decision about the user's life is worth keeping.
+
+A decision with a lower probability belongs to the project. Decisions about code reach at most 0.6.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

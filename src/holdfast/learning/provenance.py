@@ -13,7 +13,10 @@ from holdfast.text.terms import document_terms, query_terms
 from holdfast.types import QUOTED_TRUST, Message
 
 OWN_SHARE = 0.6
-"""Minimum share (0 to 1) of a memory's terms that must occur in the user's statements, if the model also saw text of others."""
+"""Minimum share (0 to 1) of a memory's terms that must occur in the user's statements. Otherwise the memory loses trust.
+
+It applies if the model also saw text of others.
+"""
 PARAPHRASE_SHARE = 0.3
 """Minimum share (0 to 1) of a memory's terms that must occur in the user's statements, if the model saw no text of others.
 

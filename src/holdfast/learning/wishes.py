@@ -39,39 +39,52 @@ from holdfast.types import Message, Put
 __all__ = ["ReadWish", "asked_puts", "lifts_off_record", "named_subject", "read_wish"]
 
 _MIN_SURE: Final[Mapping[WishName, float]] = {"off_record": 0.65, "forget": 0.9, "remember": 0.8}
-"""Minimum probability of each wish with which the sentence reader decides alone, without a matching rule.
+"""Minimum probability of each wish. If it is reached, the sentence reader decides alone, and no rule needs to match.
 
 It is highest for forgetting, which removes data.
 """
 _MIN_SURE_BY_FORM: Final = 0.97
-"""Minimum probability with which the sentence reader decides alone, if a message lacks the usual words of a wish.
+"""Minimum probability, as in ``_MIN_SURE``, for a message without the usual words of a wish.
 
-The message must then have the form of a wish, see :func:`may_wish_by_form`.
+Such a message must have the form of a wish (see :func:`may_wish_by_form`).
 """
 _MIN_PART: Final = 0.5
-"""Minimum probability of an off-the-record wish with which a part of a message counts as the wish itself.
+"""Minimum probability of ``off_record`` with which a part of a message counts as the wish itself.
 
-A part below it can be content that the wish covers.
+A part with a lower probability can be the content that the user wants to keep off the record.
 """
 _MIN_EITHER: Final = 0.85
-"""Minimum sum of the probabilities of ``off_record`` and ``forget`` with which the likelier of the two wishes is obeyed.
+"""Minimum sum of two probabilities: that of ``off_record`` and that of ``forget``. The likelier wish is then obeyed.
 
 The sentence reader is often sure that the user does not want something to be kept, but not whether it is stored already.
 """
 _MIN_NEGATED: Final = 0.3
-"""Minimum probability of ``off_record`` with which that wish is obeyed if, together with ``remember``, it reaches ``_MIN_EITHER``.
+"""Minimum probability of ``off_record`` if the sentence reader hesitates between ``off_record`` and ``remember``.
 
-The sentence reader is then sure of a wish about keeping. The message negates a word for keeping, which decides between the two.
+The two probabilities must add up to at least ``_MIN_EITHER``, and the message must negate a word for keeping. The wish is
+then ``off_record``.
 """
 _MIN_OR_OFF_RECORD: Final = 0.1
-"""Minimum probability of ``off_record`` with which a wish to forget is such a wish instead if nothing is stored about its subject."""
+"""Minimum probability of ``off_record`` with which ``ReadWish.or_off_record`` is set for a wish to forget.
+
+Such a wish counts as an off-the-record wish if nothing is stored about its subject.
+"""
 _MIN_OFF_RECORD_IN_PART: Final = 0.02
 _MIN_FORGET_IN_PART: Final = 0.15
-"""Minimum probability of a wish to forget in one part of a message, if the whole message has such a wish."""
+"""Minimum probability of ``forget`` that at least one part of a message must reach.
+
+It applies if the sentence reader finds a wish to forget in the whole message.
+"""
 _MAX_NONE_OF_BARE: Final = 0.5
-"""Maximum probability of "no wish" with which a longer message with the part "delete that" counts as a wish."""
+"""Maximum probability of "no wish". It applies to a message in which "delete that" is only one of several parts.
+
+If the probability is higher, the message contains no wish.
+"""
 _MIN_TOLD: Final = 0.05
-"""Minimum probability of being worth keeping, for a part of a message that counts as content covered by a wish."""
+"""Minimum probability of being worth keeping, for a part of a message with an off-the-record wish.
+
+A part with a lower probability does not count as content that the wish covers.
+"""
 _MIN_NONE: Final = 0.97
 """Minimum probability of "no wish" with which the sentence reader overrules a rule.
 
@@ -80,13 +93,16 @@ A rule with plain words (``RuledWish.is_plain``) is never overruled.
 _MIN_NONE_IF_WEAK: Final = 0.85
 """Minimum probability of "no wish" with which the sentence reader overrules a weak rule (``RuledWish.is_weak``)."""
 _MIN_LIKELY: Final = 0.5
-"""Minimum probability of a wish to forget, if something stored contains every word of the message besides those of the wish."""
+"""Minimum probability of a wish to forget that names its subject.
+
+The message is a wish only if something stored contains all words of the subject.
+"""
 _MAX_NONE_OF_NAMED: Final = 0.995
-"""Maximum probability of "no wish" with which a message such as "forget the tattoo" may be a wish to forget."""
+"""Maximum probability of "no wish" for a message such as "forget the tattoo". If it is higher, the message is no wish."""
 _MAX_NONE_OF_NAMED_WITH_MORE: Final = 0.9
-"""The same for a message that goes on after the name: "forget the cottage, we sold it"."""
+"""The same maximum for a message that continues after the name: "forget the cottage, we sold it"."""
 _MAX_REPLY_WORDS: Final = 8
-"""Maximum number of words of the assistant's previous turn for which "delete that" refers to the user's message.
+"""If the assistant's previous turn has at most this many words, "delete that" refers to a message of the user.
 
 After a longer turn, the user may mean the assistant's text.
 """
@@ -94,7 +110,10 @@ _MIN_RESUME: Final = 0.5
 """Minimum probability of the wish that messages are kept again. It is checked only while the user is off the record."""
 _PART: Final = regex(r"[,.;:!]\s+")
 _STATES: Final = regex(r"(?:que|that|the fact that|lo de que) \w")
-"""Matches the subject of a wish to forget that is itself the fact: "that I smoke". The message then tells what it hides."""
+"""Matches the subject of a wish to forget if the subject is a whole fact: "that I smoke".
+
+The message itself then states the fact that the user wants to hide.
+"""
 _MAX_CHARACTERS: Final = 600
 _MAX_SENTENCES: Final = 8
 _ASKED_IMPORTANCE: Final = 8.0
@@ -118,9 +137,9 @@ class ReadWish:
     If nothing is stored about the subject, the wish applies to the user's previous message.
     """
     or_off_record: bool = False
-    """True if a wish to forget may also be a wish to stay off the record: "what I say now, delete it at the end".
+    """True if a wish to forget may be meant as an off-the-record wish: "what I say now, delete it at the end".
 
-    It is one if nothing is stored about the subject.
+    It counts as an off-the-record wish if nothing is stored about its subject.
     """
 
 
@@ -154,9 +173,9 @@ def read_wish(text: str, *, before: str = "", reader: SentenceReader | None = No
 def _bare(text: str, before: str, reader: SentenceReader | None, none: float) -> ReadWish | None:
     """Return the wish of a message that asks to delete "that" or "it". Return None if the message has no such wish.
 
-    If another part of the message says something, the wish covers the message itself: "my PIN is 7719, delete that". If no
-    other part does, the wish covers the previous message. There is then no wish if the assistant has just written a longer
-    text, because "that" can mean this text.
+    If another part of the message says something, the wish covers the message itself: "my PIN is 7719, delete that".
+    Otherwise the wish covers the user's previous message. But if the assistant has just written a longer text, "that" can
+    mean this text, and the result is None.
 
     ``before`` is the previous turn. ``none`` is the probability that the message contains no wish.
     """
@@ -253,12 +272,14 @@ def _certain(text: str, before: str, reader: SentenceReader, possible: Mapping[W
     """Return two values: the wish that the sentence reader is sure of, or None, and the probability that there is no wish.
 
     ``before`` is the previous turn. ``possible`` contains the only wishes to consider, each with the minimum probability that
-    the reader must give it. A lower probability is enough in two cases, if the text also contains the usual words of the
-    wish. First, the sum for ``forget`` and ``off_record`` is high. The likelier of the two is then the wish. Second, the sum
-    for ``off_record`` and ``remember`` is high. The wish is then ``off_record``. In each case, ``_shows`` must confirm the
-    wish.
+    the reader must give it.
 
-    The second value is 0 if a wish is returned, or if the text has no part that the reader can read.
+    A lower probability is enough in two cases, if the text contains the usual words of the wish. In the first case, the
+    probabilities of ``forget`` and ``off_record`` have a high sum. The likelier of the two is then the wish. In the second
+    case, those of ``off_record`` and ``remember`` have a high sum. The wish is then ``off_record``.
+
+    :func:`_shows` must confirm each wish. The second value is 0 if a wish is returned, or if the reader can read no part of
+    the text.
     """
     whole = text[:_MAX_CHARACTERS]
     sentences = split_sentences(whole)[:_MAX_SENTENCES]

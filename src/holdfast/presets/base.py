@@ -80,9 +80,9 @@ class RecallPlan:
     The number applies to the embedder whose calibration is ``measured_by``.
     """
     intended_cosine: float | None = None
-    """The value of ``min_cosine`` that the preset's design intends, before the user's settings change it.
+    """The value of ``min_cosine`` in the preset's design. The user's settings can change ``min_cosine``, but not this value.
 
-    With another embedder, this value corresponds to the unchanged relevance floor; see :attr:`floor_shift`.
+    The difference between the two values raises or lowers the relevance floor (see :attr:`floor_shift`).
     """
     measured_by: tuple[float, float] = (0.0, 1.0)
     """Calibration of the embedder for which ``min_cosine`` was chosen.

@@ -26,7 +26,7 @@ def check_fields(given: object, allowed: type) -> dict[str, Any]:
 
 @contextmanager
 def naming(item: str) -> Iterator[None]:
-    """Context manager: if an ``InvalidInput`` error is raised inside it, put ``item`` and a colon before the error's message.
+    """Context manager: put ``item`` and a colon before the message of an ``InvalidInput`` or ``TextTooLong`` raised inside it.
 
     For example, ``naming("messages[2]")`` tells the caller which message is invalid.
     """

@@ -20,7 +20,7 @@ _NAMED = regex(r"\b(?:named|called|name is|name's|se llama|llamad[oa]|me llamo|n
 _COMMON_WORDS = STOP_WORDS["en"] | STOP_WORDS["es"] | ORDINARY
 _MAX_NAME_TOKENS = 8
 _MAX_SIGNS = 6
-"""A word counts as the first word of a sentence only after fewer than this number of punctuation marks.
+"""A word counts as the first word of a sentence if fewer than this number of tokens precede it, all punctuation marks.
 
 A word directly after a mark in ``_BEFORE_START``, such as a quotation mark, always counts as a first word.
 """

@@ -91,7 +91,8 @@ def render_page(topic: str, memories: Sequence[Memory]) -> str:
 def update_page(page: Page, ids: Sequence[str | None], topic: str, memories: Sequence[Memory]) -> str:
     """Update a page so that its lines match the memories, and return its text. ``ids`` contains the memory id of each line.
 
-    Layout, order and unchanged lines stay as typed. Lines without a memory are removed, and new lines are inserted by date.
+    Layout (such as headings), order and unchanged lines stay as typed. Lines without a memory are removed, and new lines are
+    inserted by date.
     """
     wanted = {memory.id: memory for memory in memories}
     rows: list[tuple[tuple[str, ...], Memory | None]] = []

@@ -19,7 +19,7 @@ from holdfast.types import Change, Retire
 MAX_UNCONFIRMED_LINES: Final = 3
 """Maximum number of lines that the user can delete from a page of any length without being asked to confirm."""
 MAX_UNCONFIRMED_FRACTION: Final = 3
-"""The user can delete one n-th of a page's lines without being asked to confirm. This is n, so 3 means one third."""
+"""Divisor of a page's number of lines. With 3, the user can delete a third of the lines without being asked to confirm."""
 FORGOTTEN: Final = "deleted by hand from its file"
 
 

@@ -27,7 +27,7 @@ _MAX_FOLDERS = 100
 """Maximum number of scopes whose folders one process syncs. Topics of further scopes have pages in the store but no files."""
 _NAME_FILE = ".holdfast-folder"
 _OWNER_FILE = ".holdfast-store"
-"""Name of a file in each folder of pages. It contains the path, from the folder, of the store to which the pages belong."""
+"""Name of a file in each folder of pages. It contains the path of the store that owns the pages, relative to the folder."""
 _FOLDERS = "topic folders"
 """Name of the store's setting that lists the root folders into which presets have written pages."""
 _FIRST_TENANT = "default"

@@ -113,10 +113,12 @@ class Planner:
     # --- pages ----------------------------------------------------------------------------------------------
 
     def _keep(self, key: str, page: BasePage, topic: str | None) -> bool:
-        """Plan what happens to a file that existed at the last sync. Return True if the file stays.
+        """Plan what happens to a file that existed at the last sync.
 
         The file is updated, or removed if its topic has no memories left. In a file with pending edits or an open question,
         only the lines of erased memories are removed.
+
+        Return True if the file remains the page of its topic. Otherwise the topic needs a new file.
         """
         present = self._present(key)
         if present is None or key in self._held or bytes_digest(present.data) != page.sha:
@@ -147,7 +149,7 @@ class Planner:
 
         ``key`` is the hash of the file name, ``page`` the file at the last sync, and ``present`` the file now. The file
         stays unchanged if it has no lines and had none before (only a title, for example), or if ``page`` has no topic. If
-        the user added layout to the file, the file stays without its lines.
+        the user added layout to the file, such as headings, the file stays without its lines.
         """
         read = parse_page(present.text)
         if not page.lines and not read.lines:

@@ -29,7 +29,7 @@ from holdfast.session import Session
 __all__ = ["FactRow", "MemoryDB"]
 
 _EARLIER_CONVERSATION = "lobug"
-"""Session of stores that an earlier version of this class created."""
+"""Id of the session that an earlier version of this class used. A store that has this session keeps using it."""
 _ALL = 1_000_000
 _MAX_UNPROCESSED = 200
 

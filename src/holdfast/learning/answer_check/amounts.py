@@ -32,13 +32,13 @@ _GROUPS: Final = {
     "3": regex(r"\b(?:triplets|trillizos|trillizas)\b"),
     "12": regex(r"\b(?:dozen|docena)\b"),
 }
-"""Words that stand for a number of people or things."""
+"""Maps a number to a pattern for words that imply this number, such as "twins" for 2."""
 _NAMED_TIMES: Final = {"noon": "12:00", "midday": "12:00", "mediodia": "12:00", "midnight": "0:00", "medianoche": "0:00"}
 _SPOKEN_TIME: Final = regex(r"\b(?P<part>half past|quarter past|quarter to) (?P<hour>\w+)")
 _DAY_OF_MONTH: Final = regex(r"\b(?:the (?P<day>\d{1,2})(?:st|nd|rd|th)|el (?:dia )?(?P<dia>\d{1,2}))\b(?! (?:of|de)\b)")
 """Matches a day of an unnamed month, such as "the 28th"."""
 _LATER_WEEK: Final = regex(r"\b(?:next|que viene|proximo)\b")
-"""Matches words with which a weekday of this week may mean that of the week after: "next Friday", said on a Wednesday."""
+"""Matches words such as "next". "Next Friday", said on a Wednesday, can mean the Friday of this week or of the week after."""
 _EDGE: Final = regex(
     r"\b(?P<edge>end|beginning|start|middle|fin|fines|final|finales|principios?|comienzos?|inicios?|mediados) (?:of|del?) "
     r"(?:the |el |la )?(?P<which>this |next |last |este |esta |proximo |proxima )?(?P<unit>week|month|year|semana|mes|ano)\b"
@@ -85,8 +85,8 @@ def wrong_amount(item: str, said: Sequence[Said], known: Sequence[str]) -> str |
 def shares_amount(item: str, said: Sequence[Said]) -> bool:
     """Return True if a statement of the model has a number or a date in common with the messages.
 
-    ``item`` is the statement, and ``said`` are the messages. A number may be converted to another unit. A date counts if it
-    follows from a message, but not if it only follows from the day on which the message was said.
+    ``item`` is the statement, and ``said`` are the messages. A number may be converted to another unit. A date counts if a
+    message names it, as in "next Friday". The day on which a message was sent does not count by itself.
     """
     dates, rest = cut_dates(item)
     numbers = {number for each in said for number in _numbers(each.text)}
@@ -98,8 +98,8 @@ def shares_amount(item: str, said: Sequence[Said]) -> bool:
 def _is_computed(wanted: StatedDate, said: Sequence[Said], known: Sequence[str], *, today: bool = True) -> bool:
     """Return True if a date follows from the messages (``said``) or occurs in the known texts (``known``).
 
-    A date can be computed from a message and the day on which the message was said. With ``today=False``, a date that matches
-    only that day is not accepted.
+    A date can be computed from a message and the day on which the message was said. If ``today`` is False, that day itself
+    does not count as a date of the message.
     """
     if any(_fits(wanted, other) for text in known for other in cut_dates(text)[0]):
         return True
@@ -251,13 +251,13 @@ def _trimmed(number: str) -> str:
 
 
 def _is_counted(number: str, numbers: set[str], item: str, said: Sequence[Said]) -> bool:
-    """Return True if a number was stated, or if it is the number of things in a list: "Leo and Ada" are two.
+    """Return True if the messages state a number, or contain a list with this number of things: "Leo and Ada" are two.
 
-    ``number`` is the number in a statement of the model (``item``), and ``numbers`` are all numbers that were stated.
-    ``said`` are the messages whose lists are counted.
+    ``number`` is the number in a statement of the model (``item``). ``numbers`` are all numbers that the messages state.
+    ``said`` are the messages.
 
-    A number of things must be at most ``_MAX_COUNT``, and a message must have a list of at least this length. No message may
-    state another number from 2 to ``_MAX_COUNT`` for the same things.
+    The length of a list counts only if ``number`` is at most ``_MAX_COUNT``. A longer list also supports the number. The
+    result is False if a message states another number, from 2 to ``_MAX_COUNT``, for the same things.
     """
     if number in numbers:
         return True
@@ -276,7 +276,7 @@ def _is_counted(number: str, numbers: set[str], item: str, said: Sequence[Said])
 
 
 def _things(text: str) -> dict[str, frozenset[str]]:
-    """Return the whole numbers of a text, each with the stems of the two words after it: what the number counts."""
+    """Map each whole number in a text to the stems of the two words after it. These words name what the number counts."""
     read = read_sentence(text[:2000], "report")
     return {
         word.text: frozenset(stem for after in read[at + 1 : at + 3] for stem in after.stems if not after.text.isdigit())

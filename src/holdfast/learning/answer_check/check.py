@@ -37,9 +37,9 @@ __all__ = ["Evidence", "SourceSentence", "distortion", "problem", "source_senten
 _MIN_SHARE: Final = 0.34
 """Minimum share, from 0 to 1, of a statement's content words that must occur in the messages."""
 _MAX_CONSEQUENCE_WORDS: Final = 7
-"""Maximum number of content words of a statement that has only a name or a number in common with the messages.
+"""Maximum number of content words of a statement that states a consequence: "no longer works at KPMG" after "KPMG let me go".
 
-Such a statement states a consequence, such as "no longer works at KPMG" after "KPMG let me go".
+Such a statement has only a name or a number in common with the messages. If it has more words, it is refused.
 """
 _ACRONYM: Final = regex(r"\b[A-Z]{2,5}\b")
 _UNRELATED: Final = "an item whose words do not occur in the conversation"
@@ -60,10 +60,10 @@ class SourceSentence:
     reply: Polarity | None = None
 
     def words(self, user_names: frozenset[str]) -> tuple[Word, ...]:
-        """Return the words of the sentence, each with its context: the people it is about, and whether it is denied.
+        """Return the words of the sentence. Each word says which people it is about, and whether it is affirmed or denied.
 
-        The user's reply to a sentence of the assistant changes which words are denied. If the reply is "no", affirmed words
-        count as denied, and denied words as affirmed. After any reply except "yes" and "no", all words count as neither.
+        The user's reply to a sentence of the assistant can change this. If the reply is "no", affirmed words count as denied, and
+        denied words as affirmed. If the reply is neither "yes" nor "no", no word counts as affirmed or denied.
         """
         read = read_sentence(self.text, self.voice, user_names)
         return read if self.reply is None else under_reply(read, self.reply)
@@ -245,7 +245,8 @@ def _contradiction(item: str, content: Sequence[Word], evidence: Evidence) -> st
     """Return the reason why a statement of the model contradicts its source messages, or None.
 
     There are three reasons. The statement is about another person than the messages. The messages deny the statement. Or the
-    messages only ask about it or imagine it. ``item`` is the statement, and ``content`` are its content words.
+    messages do not state it as a fact: they only ask about it, or make it part of a wish or a condition. ``item`` is the
+    statement, and ``content`` are its content words.
     """
     person, reality = _Votes(), _Votes()
     polarities: dict[int, _Votes] = {}

@@ -28,9 +28,11 @@ def evidence_for(
     """Return the evidence for a statement of the model.
 
     ``sources`` are the messages that the statement comes from, ``messages`` is the whole conversation, and ``known`` are the
-    memories known so far. From the user's messages, only the user's own sentences count, not quotations. A message of the
-    assistant counts if it is in ``sources``. Before a message of the user, the sentences that the user replies to also count,
-    together with the reply.
+    memories known so far.
+
+    From the user's messages, only the user's own sentences count, not quotations. If a message of the user replies to the
+    assistant, the sentences it replies to also count, each marked as affirmed, denied or open. Any other sentence of the
+    assistant counts only if its message is in ``sources``.
     """
     own: list[SourceSentence] = []
     context: list[SourceSentence] = []

@@ -1,7 +1,7 @@
 """Compare a statement of the model with the user's sentences by meaning, where word lists cannot decide.
 
-The sentence reader decides whether the statement says the same in other words, or says that something has ended that one of
-the sentences ends.
+The sentence reader decides in two cases. The statement may say the same as a sentence, in other words. Or the statement
+may say that something has ended, and a sentence may imply this end.
 """
 
 import re
@@ -30,7 +30,7 @@ def is_reworded(item: str, said: Sequence[str], reader: SentenceReader | None) -
 
 
 def is_stated_end(item: str, said: Sequence[str], reader: SentenceReader | None) -> bool:
-    """Return True if a statement of the model says that something has ended, and one of the user's sentences ends it.
+    """Return True if a statement of the model says that something has ended, and one of the user's sentences implies this end.
 
     An example is "no longer flies for Lufthansa" after "I handed in my badge at Lufthansa". ``item`` is the statement, and
     ``said`` are the sentences.
@@ -43,7 +43,7 @@ def is_stated_end(item: str, said: Sequence[str], reader: SentenceReader | None)
 def _begins(sentence: str) -> bool:
     """Return True if a sentence says that something began, as in "I started at KPMG".
 
-    Such a sentence is not compared, because the sentence reader takes any change for an end.
+    Such a sentence is not compared, because the sentence reader mistakes any change for an end.
     """
     said = {bare(word) for word in re.findall(r"[^\W\d_]+", sentence.casefold())}
     return not words("polarity", "begun").isdisjoint(said) and words("polarity", "ended").isdisjoint(said)

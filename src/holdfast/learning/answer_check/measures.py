@@ -51,9 +51,9 @@ def is_converted(number: float, item: str, said: Sequence[str]) -> bool:
 
 
 def has_other_unit(item: str, said: Sequence[str]) -> bool:
-    """Return True if a statement of the model has a stated amount with another unit of the same sort.
+    """Return True if a statement of the model repeats an amount from the messages with another unit: "200 kg" for "200 pounds".
 
-    An example is "200 kg" after "200 pounds". ``item`` is the statement, and ``said`` are the messages.
+    Both units must measure the same thing, such as weight. ``item`` is the statement, and ``said`` are the messages.
     """
     have = [measure for text in said for measure in _measures(text)]
     for one in _measures(item):

@@ -1,4 +1,4 @@
-"""Find out which relative or acquaintance a word for a person means, and whose."""
+"""Find out which relative or acquaintance a word means, and whose relative or acquaintance this is."""
 
 from collections.abc import Collection
 from dataclasses import replace
@@ -11,10 +11,11 @@ _HIS: Final = frozenset({"his", "her", "their"})
 
 
 def person_at(plain: list[str], at: int, voice: str, names: Collection[str] = ()) -> Person:
-    """Return the sort of person that a word for a person stands for. The word is at position ``at`` of the sentence.
+    """Return the type of person meant by the word at position ``at`` of a sentence, and whose relative this person is.
 
-    "Son" in "my sister's son" stands for a nephew, and so does "hijo" in "el hijo de mi hermana". ``plain`` are the words of
-    the sentence, ``voice`` says who wrote the sentence, and ``names`` are the words that name people other than the user.
+    "Son" in "my sister's son" means a nephew, and so does "hijo" in "el hijo de mi hermana". The word at ``at`` must be a word
+    for a person. ``plain`` are the words of the sentence, ``voice`` says who wrote the sentence, and ``names`` are the words
+    that name people other than the user.
     """
     person = people()[plain[at].removesuffix("'s")]
     owner = _owner_of(plain, at, names)

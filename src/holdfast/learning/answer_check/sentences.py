@@ -17,7 +17,7 @@ from holdfast.text.terms import document_terms
 Voice: TypeAlias = Literal["user", "assistant", "report"]
 """Who speaks in a sentence: the user or the assistant. A ``report`` is a sentence about "the user", such as a memory."""
 Owner: TypeAlias = Person | str
-"""The person that a word is about: ``user``, ``other``, a sort of person such as a sister, or a capitalized name."""
+"""The person that a word is about: ``user``, ``other`` (another person), a type of person such as a sister, or a name."""
 Polarity: TypeAlias = Literal["yes", "no", "open"]
 
 _WORD: Final = regex(r"[^\W_]+(?:['’.:,-][^\W_]+)*|[^\w\s]")
@@ -265,10 +265,11 @@ def _named_by_speaker(
 
 
 def _spoken_of(spelled: str, plain: str, voice: Voice, *, spanish: bool) -> Owner | None:
-    """Return the person meant by a pronoun or verb form: "I" and "tengo" mean the speaker. Return None for other words.
+    """Return the person meant by a pronoun or verb form: ``user`` for "I" and "tengo", ``other`` for "she".
 
-    In a sentence of the assistant, only words such as "you" count. They mean the user. ``spelled`` is the word in lower case,
-    and ``plain`` is the same word without accents. ``voice`` says who wrote the sentence.
+    Return None for other words. In a sentence of the assistant, only words such as "you" count, and they mean the user.
+    ``spelled`` is the word in lower case, and ``plain`` is the same word without accents. ``voice`` says who wrote the
+    sentence.
     """
     if voice == "assistant":
         return "user" if plain in words("speaker", "second") else None
@@ -284,7 +285,8 @@ def _named_in_report(plain: list[str], at: int, names: set[str]) -> Owner | None
     """Return the person whom the word at position ``at`` mentions, or None. The words are those of a report.
 
     A report is a sentence about "the user". A word for the user usually mentions the user. In "the user's sister" and "la
-    hermana del usuario" it does not, because the sister is meant: the result is None.
+    hermana del usuario" it does not, because the sister is meant: the result is None. A name in ``names`` counts only at the
+    beginning of a clause.
     """
     word = plain[at].removesuffix("'s")
     if word in words("user"):
@@ -327,9 +329,9 @@ def _polarities(plain: list[str], about_end: list[bool], *, spanish: bool) -> li
 def _about_end(plain: list[str], voice: Voice) -> list[bool]:
     """Return, for each word, True if its part of the sentence says that something ended, as in "I left Acme".
 
-    Such a part neither affirms nor denies its words: they were true, and no longer are. The result is False for a part with a
-    word such as "stopped" in a report, which is a sentence about "the user". That part denies its words. ``plain`` are the
-    words of the sentence, and ``voice`` says who wrote it.
+    Such a part neither affirms nor denies its words: they were true before, but not any more. There is one exception. In a
+    report (a sentence about "the user"), a part with a word such as "stopped" denies its words. The result for these words is
+    False. ``plain`` are the words of the sentence, and ``voice`` says who wrote it.
     """
 
     def ends(part: list[str]) -> bool:

@@ -20,7 +20,7 @@ from holdfast.text.language import detect_language
 from holdfast.text.sentences import split_sentences
 
 _CERTAIN_ENDS: Final = 0.99
-"""Minimum probability with which an ending counts as certain. An uncertain ending counts only if there is no other."""
+"""Minimum probability with which an ending counts as certain. An uncertain ending counts only if it is the only ending."""
 _MIN_REPEATS: Final = 0.95
 _MIN_COMMON_WORDS: Final = 2
 """Minimum number of words that an old claim and a new claim must have in common to be compared.
@@ -75,7 +75,7 @@ class Thresholds:
     unshared: float
     """Threshold for the most similar memory, if the old claim and the new claim have no word in common."""
     farther: float
-    """Threshold for all other memories."""
+    """Threshold for memories other than the most similar one."""
 
 
 THRESHOLDS: Final = Thresholds(shared=0.9, unshared=0.93, farther=0.95)
@@ -101,16 +101,13 @@ class ClaimComparer:
     def change(self, old: str, new: str, *, nearest: bool = True, said: str = "", whole: str = "") -> ClaimChange | None:
         """Return how a new statement changes an old memory, or None if it ends none of the memory's claims.
 
-        Also return None if the memory or the statement has no claim, or more claims than can be compared.
+        Also return None if the memory or the statement has no claim, or more than ``_MAX_CLAIMS`` claims.
 
-        ``said`` is the user's sentence that the memory comes from. ``whole`` is the message that contains the new statement.
-        Both help, because a memory can be reworded, and the sentence reader is often wrong about a reworded claim. ``said``
-        is compared only if the memory is a single claim, and the comparison of that claim finds no end. For a memory with
-        several claims, ``whole`` is compared only if neither the memory nor the statement has more than
-        ``_MAX_NEAREST_CLAIMS`` claims.
-
-        ``nearest`` is True if the memory is the best match for the new statement. If it is False, ``said`` and ``whole`` are
-        not compared.
+        ``nearest`` is True if the memory is the best match for the new statement. Only then, two further texts can be compared,
+        because the sentence reader is often wrong about a reworded claim. ``said`` is the user's sentence that the memory comes
+        from. It is compared with the new claims if the memory has only one claim, and that claim was not ended. ``whole`` is
+        the message that contains the new statement. It is compared like a further new claim, except for a memory of several
+        claims if the memory or the statement has more than ``_MAX_NEAREST_CLAIMS`` claims.
         """
         before, words, after = spoken_words(old)
         claims = [claim for claim in split_sentences(words) if not claim.endswith("?")]
@@ -156,7 +153,7 @@ class ClaimComparer:
     def _rest(self, claim: str, new: str) -> list[str]:
         """Return those parts of an ended claim that are still true, each as a sentence. ``new`` is the new claim.
 
-        If no ended part is found in the claim, the result is empty.
+        If it is unclear which part of the claim has ended, the result is empty.
         """
         rest = rest_of(claim, new, detect_language(claim), self.chance)
         return [each if each.endswith((".", "!")) else f"{each}." for each in rest if rest != [claim]]
@@ -204,10 +201,10 @@ class ClaimComparer:
         return sure
 
     def _least(self, old: str, new: str, *, alone: bool, nearest: bool) -> float | None:
-        """Return the minimum probability with which a new claim ends an old claim. Return None if they must not be compared.
+        """Return the minimum probability with which the new claim counts as ending the old claim.
 
-        ``alone`` is True if the new statement consists of one claim. ``nearest`` is True if the old claim belongs to the
-        memory that is most similar to the new statement.
+        Return None if the two claims must not be compared. ``alone`` is True if the new statement consists of one claim.
+        ``nearest`` is True if the old claim belongs to the memory that is most similar to the new statement.
 
         The sentence reader is often wrong if the claims have no word in common, or if ``nearest`` is False. The minimum is
         then higher, or the claims are not compared.

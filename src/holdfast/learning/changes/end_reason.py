@@ -85,9 +85,9 @@ def may_retire(put: Put, old: Memory, *, by_slot: bool) -> bool:
     """Return True if a Put (a memory to store) may retire an existing memory.
 
     The memory must not be pinned, and must not be newer than the Put. If the memory was learned automatically, it must not be
-    more trusted than the Put. If the user stored the memory explicitly, ``by_slot`` must be True: the Put changes what the
-    memory says, and does not just repeat it. If an explicitly stored memory is more trusted than the Put, the writer stores
-    the Put as a proposal.
+    more trusted than the Put. If the user stored the memory explicitly, ``by_slot`` must be True. ``by_slot`` is True if the
+    Put changes what the memory says, and False if the Put only repeats it. An explicitly stored memory may be more trusted
+    than the Put. The writer then stores the Put as a proposal.
     """
     if old.pinned or (old.origin == "explicit" and not by_slot) or (put.trust < old.trust and old.origin == "auto"):
         return False

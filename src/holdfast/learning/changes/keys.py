@@ -31,7 +31,7 @@ class _Synonyms:
 
 
 def canonical_key(key: str, known: Collection[str] = ()) -> str:
-    """Return the known key that means the same as this key. If there is none, return this key in cleaned form.
+    """Return the known key that means the same as this key. If there is none, return this key in lower case with underscores.
 
     Synonyms come from a table. Keys that are not in the table mean the same only if their words have the same stems.
     """
@@ -145,7 +145,7 @@ def split_key(text: str) -> tuple[str | None, str]:
 
 
 def _without_request(key: str) -> str:
-    """Return a text before a colon without a request to remember, such as "remember that" or "no te olvides de que"."""
+    """Remove a request to remember, such as "remember that" or "no te olvides de que", from the text before a colon."""
     words = key.split()
     for count in range(len(words) - 1, 0, -1):
         lead = _spelling(" ".join(words[:count]))

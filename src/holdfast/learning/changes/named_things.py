@@ -28,12 +28,12 @@ _ROLE: Final = regex(
     r"(?:(?i:my|our|his|her|their|the user's|mi|su|nuestr[oa])\s+)(?P<role>[\w' -]{3,40}?)\s+(?:is|es|se llama|is called|is named)\s+"
     r"(?:(?:Dra?|Mrs?|Ms|Sra?|Don|Doña)\.?\s+)?(?P<name>[A-ZÁÉÍÓÚÑ][\w'’-]+)"
 )
-"""Matches who has a role in the user's life: "my accountant is Nina Park"."""
+"""Matches a statement that names the person who has a role in the user's life: "my accountant is Nina Park"."""
 _CHANGES: Final = regex(
     r"\b(?:no longer|not|never|\w+n't|anymore|ya no|no|dej[oó]|left|quit|fired|retir\w+|resign\w+|replac\w+|moved|died|passed|former|ex|instead|new|nuev[oa]s?"
     r"|now|ahora|cambi\w+|jubil\w+|muri[oó]|falleci\w+|despid\w+|renunci\w+|fue|divorc\w+|separ\w+|marri\w+|cas[oó]|casamos|promoted|ascend\w+|stopped|sold)\b"
 )
-"""Matches words with which the person may have lost the role, in lower case."""
+"""Matches words, in lower case, that can mean that a person lost a role: "no longer", "quit", "died"."""
 _DID: Final = r"(?:\w{2,}ed|said|told|gave|sent|came|went|did|made|got|took|brought|wrote|met|saw|found)"
 
 
@@ -62,7 +62,8 @@ def named_thing(text: str, language: str | None = None) -> NamedThing | None:
 def reports_role_holder(old: str, new: str) -> bool:
     """Return True if ``old`` says who has a role, and ``new`` only tells what this person did.
 
-    "Nina confirmed the VAT" does not end "my accountant is Nina". The sentence reader often takes it for a change.
+    For example, "Nina confirmed the VAT" does not end "my accountant is Nina", but the sentence reader often mistakes it for
+    a change.
     """
     found = _ROLE.match(old.strip())
     plain = new.casefold()

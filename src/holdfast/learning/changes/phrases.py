@@ -128,7 +128,7 @@ def shared_words() -> SharedWords:
 
 @lru_cache(maxsize=1)
 def shared_statuses() -> Mapping[str, str]:
-    """Map English and Spanish words to the status of a person that they name, such as "casad" (from "casado") to "married".
+    """Map English and Spanish words to the personal status that they mean, such as "casad" (from "casado") to "married".
 
     The words are in lower case, without accents, and can lack their ending.
     """

@@ -46,9 +46,15 @@ _MIN_REPEAT_COSINE: Final = 0.9
 With a lower cosine, a new fact could be lost as a repetition.
 """
 _MIN_PLAUSIBLE: Final = 0.1
-"""Minimum probability that the sentence reader must give to a change found by rules."""
+"""Minimum probability that the sentence reader must give to a change found by rules. A less probable change is ignored.
+
+Clear moves are an exception (see ``_is_clear_move``).
+"""
 _MIN_NAMED_WORDS: Final = 2
-"""Minimum number of common words of two statements about the time of one thing, such as "meeting" and "cooperative"."""
+"""Minimum number of words that two statements must have in common to be about the same thing that moved.
+
+For example, "meeting" and "cooperative" occur in both.
+"""
 _CORRECTION_WINDOW: Final = timedelta(hours=2)
 """Maximum age of a statement that a correction can refer to, if the correction does not name the old value."""
 
@@ -168,7 +174,7 @@ class _Batch:
         self._append(put)
 
     def _unstated_rest(self, put: Put, found: Sequence[Neighbor]) -> list[Put]:
-        """Return the still true parts of the memories that ``put`` replaces, as new Puts (memories to store).
+        """Return those parts of the replaced memories that are still true, as new Puts (memories to store).
 
         The replaced memories are those of the known memories in ``found`` whose ids a model listed in ``put.replaces``.
         Parts that another new Put already states are left out.
@@ -277,10 +283,10 @@ class _Batch:
                 yield _Retired(memory=old, why="stated again, with more detail", certain=True)
 
     def _is_plausible(self, neighbor: Neighbor, put: Put) -> bool:
-        """Return True unless the sentence reader is sure that a memory is still valid after a Put (a memory to store).
+        """Return False if the sentence reader is almost sure that a memory is still valid after a Put (a memory to store).
 
-        This check corrects the rules, which can be wrong about the person a statement is about: "she retired two years ago"
-        does not end the user's job. Without a sentence reader, return True.
+        Otherwise, and without a sentence reader, return True. This check corrects the rules, which can be wrong about the person
+        that a statement is about: "she retired two years ago" does not end the user's job.
         """
         if self._chance is None:
             return True
@@ -289,11 +295,11 @@ class _Batch:
         return any(self._chance(old, new) >= _MIN_PLAUSIBLE for old in olds for new in news)
 
     def _is_clear_move(self, why: tuple[str, bool], old: Memory, put: Put) -> bool:
-        """Return True if the rules are certain that something moved, and it is the user, or a thing that both statements name.
+        """Return True if the rules are certain that something moved, and it is clear who or what moved.
 
-        ``why`` is the result of the rules: the reason, and whether it is certain. Such a move counts even if
-        :meth:`_is_plausible` returns False. This happens if the sentence reader does not know the name of a place, or takes a
-        meeting on another day for a second meeting.
+        This is clear if the new statement is about the user, or if both statements name the same thing. ``why`` is the result of
+        the rules: the reason, and whether it is certain. Such a move counts even if :meth:`_is_plausible` returns False. The
+        sentence reader may not know the name of a place, or may mistake a meeting on another day for a second meeting.
         """
         if self._reader is None or why != ("moved", True):
             return False
@@ -343,8 +349,9 @@ class _Batch:
         """Return a Put (a memory to store) whose text is a known statement with the correction applied.
 
         The known statement is an earlier Put of the batch, or one of the known memories in ``found``. If it is an earlier
-        Put, that Put is removed from the batch. If it is a known memory, the returned Put replaces the memory. If the
-        correction matches no known statement, or must not replace it, return ``put`` unchanged.
+        Put, that Put is removed from the batch. If it is a known memory, the returned Put replaces the memory.
+
+        Return ``put`` unchanged if the correction matches no known statement, or if it must not replace the known memory.
         """
         for at, earlier in reversed(list(enumerate(self.puts))):
             if earlier.id is None and earlier.scope == put.scope and corrects(earlier.text, correction):

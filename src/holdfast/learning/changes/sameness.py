@@ -60,7 +60,7 @@ CALIBRATIONS: Final = {
     "arctic-embed-s": DocumentCalibration(near=0.90),
     "all-minilm-l6-v2": DocumentCalibration(near=0.75),
 }
-"""Calibrations by embedder. An embedder without one gets the cosine 1 minus the distance: 0.85 for a distance of 0.15."""
+"""Calibrations by embedder. For an embedder without one, the minimum cosine is 1 minus the distance, here 0.85."""
 
 
 def calibration_for(embedder: str) -> DocumentCalibration | None:

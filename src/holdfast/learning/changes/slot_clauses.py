@@ -72,7 +72,7 @@ class SlotClause:
     subject: str | None
     """``user``, a role (with a name if one is given: ``sister:ana``), a name, or None if the subject is unknown."""
     predicate: str
-    """The clause without its subject and cue words."""
+    """The clause without its subject and without cue words, such as "now" or "no longer"."""
     cues: frozenset[str]
     denied: str = ""
     """The value that the clause rejects, such as "Alex" in "Lex, not Alex"."""

@@ -309,8 +309,8 @@ def _value(groups: dict[str, str | None], rule: SlotRule, words: SlotPhrases) ->
     """Return the value that a rule found in a clause, normalized for comparison.
 
     ``groups`` contains the named groups of the rule's regular expression. The group ``v`` is the value as written. Return
-    None if the value is not of the type that the rule requires, such as a number or a place. Return None also if there is no
-    value, unless the rule finds statements that something has ended.
+    None if the value is not of the type that the rule requires, such as a number or a place. If there is no value, return
+    None, or an empty text if the rule is about an ending.
     """
     raw = groups.get("v") or ""
     if rule.value in {"moment", "scale"}:

@@ -94,7 +94,7 @@ _DOUBTED = regex(
     r"\s{0,4}(?:[¿]\s?)?(?:is|es) (?:this |it |that |esto )?(?:an? |una? )?(?:scam|phishing|spam|fake|legit|hoax|estafa|timo|fraude|bulo)\?\s*$",
     re.IGNORECASE,
 )
-"""Matches a question about the origin of the text below it: "is this a scam?". It needs a blank line below it."""
+"""Matches a question about the origin of the text below it: "is this a scam?". It counts only with a blank line below it."""
 _TASK_ON_THIS = regex(
     rf"\b{_TASK} (?:this|that|it|esto|est[ae] \w+)\b|\b(?:respond|contest)\w{{1,4}} a est[aeo]s?\b", re.IGNORECASE
 )
@@ -115,7 +115,7 @@ _TASK_IN_LINE = regex(
 )
 """Matches a task for the text on the same line, such as "translate to English: ..."."""
 _JSON = regex(r"\{\s{0,9}[\"'][\w -]{1,60}[\"']\s?:[^{}\n]{1,3000}\}")
-"""Matches a JSON object without others in it."""
+"""Matches a JSON object that contains no other JSON object."""
 _MARKED = regex(r"[\"“«„](?P<said>[^\"“”«»„\n]{12,3000})[\"”»“]")
 """Matches a text in quotation marks."""
 _OPENING = regex(r"(?<!\w)['‘](?=\w)")

@@ -123,8 +123,8 @@ def _apart(lines: list[str], last: int, following: int) -> bool:
 def _configuration(lines: list[str], start: int, end: int) -> Iterator[tuple[int, int]]:
     """Yield the line range of a configuration file in the paragraph from line ``start`` to line ``end``, if there is one.
 
-    A configuration file is a section header and at least two settings. Of the lines after the header, at most one is no
-    setting. Under a header that ends with a colon, the settings must be indented.
+    A configuration file is a section header and at least two settings. After the header, at most one line may be something
+    other than a setting. Under a header that ends with a colon, the settings must be indented.
     """
     first = next((at for at in range(start, end) if _SECTION.match(lines[at])), None)
     if first is None:

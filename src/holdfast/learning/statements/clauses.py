@@ -38,7 +38,7 @@ ANNOUNCEMENT = regex(
     r"(?:something|algo|(?:a|one|another|two|some|these|una?|otra?|dos|estas|estos) (?:[\w-]+ )?(?:thing|fact|detail|cosa|cosita|dato|detalle)s?)"
     r"(?: (?:very|really|muy|important|importante|for|about|sobre|de|para|me|mi))*\W*"
 )
-"""Matches what a request to remember announces, without the fact itself: "one important thing about me"."""
+"""Matches words that announce a fact but do not state it, after a request to remember: "one important thing about me"."""
 _PAUSE = regex(r"[,;:(.…–—-]")
 _SUBJECT = regex(
     r"(?:i|i'\w+|im|ive|my|we|we'\w+|our|let'?s|it|the|turns|both|don'?t|dont|please|always|never|from|remind|he|she|his|her|their"
@@ -155,7 +155,8 @@ def _states_something(parts: list[tuple[str, str]], spoken: list[StatementClause
     """Return True if a sentence with a question mark also states something, as in "I'm vegan, anything for me?".
 
     If one of several parts is a question or command, the question mark belongs to this part, and the other parts are
-    statements. But a sentence that ends with a short tag, such as "right?", is a question as a whole.
+    statements. But a sentence that ends with a short tag, such as "right?", is a question as a whole. A tag that only asks for
+    agreement, such as "ok?", does not make it a question.
 
     ``parts`` are the parts of the sentence, each as written and in lower case without accents. ``spoken`` has one entry per
     part: the clause that the part states, or None for a question or command.
@@ -254,8 +255,8 @@ def _clause_boundaries(folded: str, book: Rulebook, *, is_question: bool) -> lis
 def _last_pause(folded: str, book: Rulebook) -> list[tuple[int, int]]:
     """Return the span of the separator between a statement and a question: the comma in "I'm vegan, anything for me?".
 
-    The result is a list with one span. It is empty if the sentence is not a statement and a question. ``folded`` is the
-    sentence in lower case and without accents.
+    The result is a list with this span. It is empty if the sentence does not consist of a statement and a question.
+    ``folded`` is the sentence in lower case and without accents.
     """
     pauses = [boundary for boundary in _BOUNDARY.finditer(folded) if _PAUSE.search(boundary[0])]
     if not pauses or _asks(folded, book, is_question=True):

@@ -1,4 +1,4 @@
-"""Turn a candidate that is worth keeping into a statement: name its key, type, importance and kind."""
+"""Turn a candidate (a part of a message that is worth keeping) into a statement with a key, a type and an importance."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -12,7 +12,7 @@ from holdfast.runtime.regex import regex
 __all__ = ["MIN_REMEMBER", "statement_of"]
 
 MIN_REMEMBER: Final = 0.5
-"""Minimum probability, according to the sentence reader, of a request to remember a sentence."""
+"""Minimum probability, from the sentence reader, with which a sentence counts as a request to remember something."""
 _NO_SUBJECT: Final = regex(
     r"(?:been|born|no|not|never|always|used to|(?:ca|do|did|wo|have|could)n'?t|cannot|nada|nunca|siempre)\b"
 )
@@ -48,8 +48,8 @@ def statement_of(
 ) -> Statement:
     """Return a candidate as a statement, with its key, type and importance.
 
-    They come from the rule that matches it, or else from the area of life that the sentence reader finds. ``asked`` is True if
-    the user asked to remember it.
+    These three values come from ``rule``, the rule that matches the candidate. If ``rule`` is None, they come from the area of
+    life that the sentence reader finds. ``asked`` is True if the user asked to remember the candidate.
     """
     text, own, reading = each.text, each.own, each.reading
     key, key_es, type_, importance = _AREAS[reading.area]

@@ -21,7 +21,10 @@ _MAX_SENTENCES_BACK = 2
 """Maximum number of sentences, counted from the end of the assistant's message, that a "yes" can confirm."""
 _IMPORTANCE = 5.0
 _MIN_KEEP = 0.2
-"""Minimum probability, according to the sentence reader, that an observation is worth keeping, as words of the user."""
+"""Minimum probability, from the sentence reader, that an observation is worth keeping.
+
+The observation is rated as if the user had said it: "I prefer mornings".
+"""
 _LEAD = regex(
     r"^(?:(?:so|well|ah|oh|okay|ok|got it|right|then)[ ,:-]+)*(?:it (?:seems|sounds|looks|appears)(?: like| to me)?(?: that)?"
     r"|(?:sounds|seems|looks) like|i(?:'ve)? (?:notice|noticed|suspect|gather|think|see)(?: that)?) (?=you)",
@@ -29,7 +32,7 @@ _LEAD = regex(
 )
 _I = {"you": "I", "your": "my", "yours": "mine", "yourself": "myself", "you're": "I'm", "you are": "I am", "you've": "I've"}
 _HEDGE = regex(r"^I (?:seem|appear|tend) (?:to (?:be )?)?")
-"""Matches the doubt of the assistant. The user's confirmation settles it."""
+"""Matches words of doubt, such as "seem to". They are removed, because the user has confirmed the observation."""
 _YOU = regex(r"\b(?:you are|you['’](?:re|ve)|yourself|yours?|you)\b", re.IGNORECASE)
 
 

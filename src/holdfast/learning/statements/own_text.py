@@ -35,7 +35,7 @@ _CONTENT: Final = regex(
     r"\s*(?:[:\"“«]|\b(?:saying|that says|telling|explaining|asking|apologi[sz]ing|stating|which says|who says|que diga|que digan|diciendo|explicando|pidiendo"
     r"|contando|en (?:el|la) que)\b)"
 )
-"""Matches the word or sign after which the content follows, in a request to write a text: "an e-mail saying ...".
+"""Matches the word or sign before the content in a request to write a text: "saying" in "an e-mail saying ...".
 
 The content is not a statement of the user.
 """
@@ -58,8 +58,11 @@ def _own(split: Callable[[str], list[str]], text: str, books: Sequence[Rulebook]
     """Yield the sentences of a message that are the user's own statements. ``split`` splits a text into sentences.
 
     A request such as "translate this" is left out. The text after it is not the user's own, and is left out, too. But if the
-    request is a question or contains a quotation, the sentences after it are read. Of a request to write something, only the
-    words before the content are yielded. A sentence that only asks for confirmation is left out.
+    request is a question or contains a quotation, the sentences after it are read.
+
+    Of a request to write something, only the words before the content are yielded. If a colon introduces the content, and the
+    content is not in quotation marks, all later sentences are left out. A sentence that only asks for confirmation is left
+    out.
     """
     for sentence in _sentences(split, text):
         folded = fold_clause(sentence)

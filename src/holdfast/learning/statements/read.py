@@ -53,9 +53,9 @@ _MIN_CORRECTION: Final = 0.5
 _MIN_WORTH: Final = 0.53
 """Minimum probability, according to :func:`worth`, that a statement is worth keeping."""
 _MIN_REFUSAL: Final = 0.9
-"""Minimum probability of a wish not to keep, or to forget, what one sentence says."""
+"""Minimum probability, from the sentence reader, with which one sentence counts as a wish to forget it or not to keep it."""
 _MIN_OFF_RECORD: Final = 0.9
-"""Minimum probability of a wish not to keep anything of a message."""
+"""Minimum probability, from the sentence reader, with which a message counts as a wish that nothing of it is kept."""
 _MAX_WISH_CHARACTERS: Final = 600
 _MAX_CONTEXT_CHARACTERS: Final = 200
 _MIN_WORDS: Final = 2
@@ -79,9 +79,9 @@ _OWN_PHRASE: Final = regex(r"(?:my|our|i|i['’]?m|i['’]?ve|we|mis?|nuestr[oa]
 _ASKS_USER: Final = regex(r"\b(?:you|your|u|ur|tus?|te|ti|vos|usted(?:es)?|sus?|le|\w+[aeiá]s)\b", re.IGNORECASE)
 """Matches a word in a question that addresses the user, or a Spanish verb in the second person."""
 _TO_WHOM: Final = regex(r"\ba\s+$")
-"""Matches the "a" of "a mi hermano le gusta el fútbol", if a text ends with it.
+"""Matches the Spanish word "a" at the end of a text. It belongs to the person after it: "a mi hermano le gusta el fútbol".
 
-The part that the sentence reader marks begins after this word.
+The part of the sentence that the sentence reader marks begins after this word.
 """
 _ABOUT_THEM: Final = regex(r"\s*[,;:(–—-]+\s*(?:he|she|they|who|él|ella|ellos|ellas|quien)\b", re.IGNORECASE)
 """Matches the beginning of a clause about the person named just before it: ", she turns six"."""
@@ -165,8 +165,8 @@ def _is_off_record(text: str, sentences: Sequence[str], context: Context) -> boo
 def _asks_only(sentence: str, context: Context) -> bool:
     """Return True if an English sentence is a question or a command that does not mention the user.
 
-    Return False for a request to remember something. If the result is True, the sentence reader is not called for the
-    sentence.
+    Return False for a request to remember something, and for an instruction about all replies. If the result is True, the
+    sentence reader is not called for the sentence.
     """
     folded = fold_clause(sentence)
     if context.language != "en" or mentions_user(folded) or any(_asked_text(sentence, book) for book in context.books):
@@ -194,15 +194,15 @@ def _statements(message: Message, sentences: Sequence[str], context: Context) ->
 
 
 def _quotes_before(each: Candidate, context: Context) -> bool:
-    """Return True if a candidate begins with words of the previous turn, such as a question that the user answers."""
+    """Return True if a candidate (a possible memory) begins with words of the previous turn, such as a question."""
     added = each.text.removesuffix(each.own).strip()
     return bool(added) and added != each.text and added in context.before
 
 
 def _kept_in(said: str, previous: str, context: Context) -> list[_Found]:
-    """Return the candidates in the sentence ``said`` that are worth keeping. ``previous`` is the sentence before ``said``.
+    """Return the candidates (possible memories) in the sentence ``said`` that are worth keeping.
 
-    A candidate that the user asked to remember is always kept.
+    ``previous`` is the sentence before ``said``. A candidate that the user asked to remember is always kept.
     """
     return [found for found in _candidates_in(said, previous, context) if found[2] or _is_kept(found[0])]
 
@@ -218,7 +218,11 @@ def candidates(sentences: Sequence[str], context: Context) -> Iterator[_Found]:
 
 
 def _sentence_before(earlier: Sequence[str], said: str) -> str:
-    """Return the sentence that ``said`` can refer to: the one just before it, or for "he" and "she" the last that names someone."""
+    """Return the earlier sentence that ``said`` can refer to, or an empty text if there is none.
+
+    This is normally the last of the sentences in ``earlier``. If ``said`` begins with a word such as "he" or "she", it is the
+    last one that mentions a person.
+    """
     last = earlier[-1] if earlier else ""
     if not _PERSONAL.match(said) or names_person(last):
         return last
@@ -374,7 +378,7 @@ def _candidate(text: str, own: str, reading: Reading, rule: StatementRule | None
 
 
 def _is_kept(each: Candidate) -> bool:
-    """Return True if a candidate is worth keeping.
+    """Return True if a candidate (a possible memory) is worth keeping.
 
     Decisions, discoveries and corrections are kept even if the sentence reader rates them low.
     """
@@ -457,7 +461,10 @@ def _with_context(text: str, reading: Reading, sentence: str, previous: str, con
 
 
 def _rule(text: str, books: Sequence[Rulebook]) -> StatementRule | None:
-    """Return the first rule that matches the text, or a part of it that begins after a comma or another pause."""
+    """Return the first rule that matches the text at its beginning, or after a comma or another pause.
+
+    Return None if no rule matches.
+    """
     folded = fold_clause(text)
     starts = [0, *(found.end() for found in islice(_PAUSE.finditer(folded), _MAX_PAUSES))]
     return next((rule for book in books for start in starts if (rule := book.find(folded[start:])) is not None), None)

@@ -1,4 +1,4 @@
-"""Read the question that a reply answers: which part of the turn asks it, and which of its alternatives the reply chooses."""
+"""Find the question that a reply answers, and the alternative that a reply chooses."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -38,8 +38,8 @@ _SECOND_PERSON: Final = regex(r"\w{2,}[ae]s\b")
 def answered_question(told: Sequence[str]) -> str:
     """Return the question of the previous turn that the user answers, or an empty text. ``told`` are the turn's sentences.
 
-    Words of the other speaker about themselves are left out: "what's yours?" of "I'm divorced, what's yours?". The result is
-    empty if no question about something is left, as in "and you?".
+    Words of the other speaker about themselves are removed: "I'm divorced, what's yours?" becomes "what's yours?". The result
+    is empty for a question that names no subject, such as "and you?".
     """
     question = next((said for said in reversed(told) if said.endswith("?")), "")
     stops = list(_STOP.finditer(question))
@@ -53,8 +53,8 @@ def answered_question(told: Sequence[str]) -> str:
 def chosen_statement(question: str, reply: str) -> str:
     """Return a reply that chooses between two alternatives as a statement of the user, or an empty text.
 
-    "Do you take the tram or the bus to work?" and "the tram" give "I take the tram to work". The sentence reader can rate the
-    statement, but not the bare word.
+    "Do you take the tram or the bus to work?" and "the tram" become "I take the tram to work". The sentence reader can rate
+    this statement, but not the reply alone.
     """
     asked, said = fold_clause(question), _bare(fold_clause(reply))
     frame, either = _FRAME.match(asked), _OR.search(asked)

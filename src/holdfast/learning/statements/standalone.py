@@ -104,7 +104,7 @@ def names_person(text: str) -> bool:
 
 
 def is_english(folded: str, language: str | None) -> bool:
-    """Return True if a text is English. If ``language`` is None, the text is English if it contains an English function word."""
+    """Return True if a text is English. If ``language`` is None, a text with an English function word counts as English."""
     return language == "en" or (language is None and _ENGLISH.search(folded) is not None)
 
 

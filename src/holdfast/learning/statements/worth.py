@@ -57,10 +57,10 @@ _WEIGHTS: Final[Mapping[str, float]] = {
 }
 """Weight of each signal.
 
-The weighted sum, plus ``_BIAS``, is the logarithm of the odds that a statement is worth keeping. The weight of ``team``
-("we deploy with Helm") was set by hand, because the training dialogues have too few such statements. So was the weight of
-``when``: they have too few appointments. The weight of ``nobody`` was raised by 0.13, so that a statement without a subject ("been gluten-free since 2021") passes if the sentence
-reader is certain.
+The weighted sum, plus ``_BIAS``, is the logarithm of the odds that a statement is worth keeping. Two weights were set by
+hand, because the training dialogues have too few examples: ``team`` ("we deploy with Helm") and ``when`` (appointments).
+The weight of ``nobody`` was raised by 0.13, so that a statement without a subject ("been gluten-free since 2021") passes
+if the sentence reader is certain.
 """
 
 
@@ -80,7 +80,7 @@ class Candidate:
     ruled: bool = False
     """True if a rule matches and assigns a lasting attribute, such as a name or a diet."""
     instructs: bool = False
-    """True if a rule finds that it tells the assistant what to do from now on."""
+    """True if, according to a rule, the text tells the assistant what to do from now on."""
     corrects: bool = False
     """True if the sentence begins like a correction of an earlier statement."""
 
@@ -133,7 +133,7 @@ def _is_lost(each: Candidate, *, english: bool) -> bool:
 
 
 def worth(each: Candidate) -> float:
-    """Return the probability, from 0 to 1, that a candidate is worth keeping."""
+    """Return the probability, from 0 to 1, that a candidate (a possible memory) is worth keeping."""
     return 1 / (1 + math.exp(-_BIAS - sum(_WEIGHTS[name] * value for name, value in signals(each).items())))
 
 

@@ -36,7 +36,10 @@ _BY_SIGN: Final[dict[str, Area]] = {
     "decision": "plans",
     "preference": "preferences",
 }
-"""Maps each sign of importance to an area of life. If a text has several signs, the first one in this order decides."""
+"""Maps each sign of importance, such as words about money, to an area of life.
+
+If a text has several signs, the first one in this order decides.
+"""
 _WORK: Final = regex(
     r"\b(?:work(?:s|ed|ing)? (?:as|at|for|in|on)|jobs?|employ(?:er|ed)|colleagues?|boss|promot(?:ed|ion)|retired|"
     r"trabaj(?:a|o|aba|ando|e)|empleo|colegas?|jef[ea]|ascendi\w*|jubilad[oa])\b"

@@ -152,9 +152,9 @@ def _from_summaries(summaries: Sequence[str]) -> Iterator[_Item]:
 
 
 def _without_small_talk(sentence: str) -> str:
-    """Return a sentence that quotes a speaker without the quoted questions, requests and small talk.
+    """Remove the quoted questions, requests and small talk from a sentence that quotes a speaker. Return the sentence.
 
-    The result is empty if nothing else is quoted. Other sentences are returned unchanged.
+    The result is empty if nothing else is quoted. A sentence without a quotation is returned unchanged.
     """
     report = _REPORT.fullmatch(sentence)
     if report is None:

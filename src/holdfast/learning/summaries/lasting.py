@@ -35,13 +35,19 @@ _HEALTH: Final = regex(
     r"|enfermedad\w*|sindrome|trastorno|cronic[oa]|artritis|hipertens\w+|vih|tdah|demencia|esclerosis|aborto|penicilina|adict[oa]|sobri[oa]|recet(?:o|aron|ado)|tiroides|trasplant\w+|ansiedad|lesion\w*"
     r"|tom(?:a|o) (?:\w+ )?(?:mg|pastillas|medicacion))\b"
 )
-"""Matches a statement about health that the signs of importance do not cover, in a text in lower case without accents."""
+"""Matches a statement about health that the patterns in ``importance.py`` do not cover.
+
+The text must be in lower case without accents.
+"""
 _FAMILY: Final = frozenset(
     {"parent", "child", "spouse", "sibling", "grandparent", "grandchild", "aunt or uncle", "cousin", "nephew or niece"}
     | {"parent-in-law", "child-in-law", "sibling-in-law", "step-parent", "stepchild", "half-sibling", "great-grandparent"}
 )
 _AMBIGUOUS: Final = frozenset("son sons viejo vieja papa tio tia tios mujer pareja prima primo".split())
-"""Words for relatives that have other meanings, too, such as Spanish "son" (they are). The signs of importance decide."""
+"""Words for relatives that also have other meanings, such as Spanish "son" (they are).
+
+They do not make a memory lasting by themselves.
+"""
 _WORD: Final = regex(r"[^\W\d_]+(?:-[^\W\d_]+)*")
 _THIRD_PERSON: Final = (
     (regex(r"\b[Tt]he user's\b"), "my"),
@@ -50,7 +56,10 @@ _THIRD_PERSON: Final = (
     (regex(r"\b[Tt]he user (\w{2,}[^\Ws])s\b"), r"I \1"),
     (regex(r"\b[Tt]he user\b"), "I"),
 )
-"""Changes that turn a report about the user into words that the user would say. The sentence reader knows such words best."""
+"""Replacements that turn a report about the user into the user's own words: "the user is" becomes "I am".
+
+The sentence reader is more reliable with such words.
+"""
 
 
 def is_lasting(memory: Memory, reader: SentenceReader | None = None) -> bool:

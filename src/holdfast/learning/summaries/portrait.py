@@ -25,7 +25,8 @@ def portrait(memories: Sequence[Memory], *, limit: int) -> list[Memory]:
     """Return at most ``limit`` facts about who a person is, in the order of a paragraph: identity and home first.
 
     Facts with a key and lasting facts, such as health and family, are preferred. At first, at most two facts of each
-    area of life are chosen. If there is room, more facts of these areas follow. Small talk is left out.
+    area of life are chosen. If there is room, more facts of these areas follow. Facts of no area of life are added only if
+    fewer than ``_ENOUGH`` facts were chosen. Small talk is left out.
     """
     worth = [memory for memory in memories if is_notable(memory.text) or memory.key is not None or memory.origin != "auto"]
     ranked = sorted(worth, key=_rank, reverse=True)

@@ -80,8 +80,8 @@ def near_duplicates(memories: Sequence[Memory], similarity: NDArray[np.float64])
 def join(older: str, newer: str, *, max_characters: int) -> str | None:
     """Combine two texts into one text.
 
-    If one text contains everything that the other text says, return only that text. The length limit does not apply to it. If
-    neither does, return both texts, the older text first. Return None if they are longer than ``max_characters`` together.
+    If one of the texts contains everything that the other says, return only the more complete text, whatever its length.
+    Otherwise return both texts, the older one first. Return None if both together are longer than ``max_characters``.
     """
     if _covers(newer, older):
         return newer

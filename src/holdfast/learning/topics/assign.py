@@ -52,12 +52,12 @@ _MIN_SCORE: Final = 0.5
 _MIN_LEAD: Final = 0.1
 """Minimum lead of the best topic's score over the second best. With a smaller lead, no topic is chosen."""
 _MIN_MEANING: Final = 0.55
-"""Minimum score by meaning of a topic that is chosen, if vectors can be compared.
+"""Minimum score by meaning with which a topic can be chosen. It applies only if vectors can be compared.
 
 In the conversations that it was tuned on, small talk scores at most 0.44.
 """
 _MIN_NAMED_MEANING: Final = 0.3
-"""Minimum score by meaning of a topic whose whole name occurs in the message."""
+"""The same minimum for a topic whose whole name occurs in the message."""
 _LIST_MARK: Final = regex(r"^(?:[-*•]|\d+[.)])\s+")
 _NO_TOPIC: Final = frozenset(("", "null", "none", "no topic", "n/a", "ninguno", "ninguna", "nada"))
 _SCHEMA: Final[Schema] = {

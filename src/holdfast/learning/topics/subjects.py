@@ -1,7 +1,8 @@
 """Compare a message with topics by meaning, relative to everyday subjects.
 
 The cosine of a message and a topic is not enough: small talk is similar to everything (0.45 to 0.55 with talk-embed-s), and
-a question about a topic has only 0.30 to 0.45. What decides is the lead over the other topics and over everyday subjects.
+a question about a topic has only 0.30 to 0.45. Therefore the decision depends on the topic's lead over the other topics
+and over everyday subjects.
 """
 
 import tomllib

@@ -45,13 +45,16 @@ _OTHER_SENSE: Final = regex(
     r"\b(?:me |no me )?(?:olvidarme|acordarme|acuerdo|olvide de|olvidaba|recuerdo|guardo|anoto|apunto|tomo (?:notas?|apuntes))\b|\bse (?:me|nos) olvid\w+|"
     r"\b(?:not?|isn'?t|aren'?t|wasn'?t|nothing|no (?:es|son|era)|nada)(?: (?:a|an|un|una|de|very|really|nada|muy|tan|ningun))* (?:secre|private|privad|confiden)\w*"
 )
-"""Matches words that are not meant for the assistant's memory, such as "I forgot" or "keep me waiting", or that deny secrecy."""
+"""Matches words that are not about the assistant's memory, such as "I forgot" or "keep me waiting".
+
+It also matches words that deny secrecy, such as "not a secret".
+"""
 _THESE_WORDS: Final = regex(
     r"\b(?:this|the following|what follows|the next (?:bit|part|thing|message)|what i(?:'m| am) (?:about to|going to)|esto|lo siguiente|lo que (?:viene|sigue|te voy))\b"
 )
 _TO_THE_ASSISTANT: Final = regex(r"\b(?:you|your|te|tu|tus|vos|ti)\b|\w{3,}(?:telo|tela|telos|telas)\b|^(?:make|haz|hace|let) ")
 _MIN_IN_PART: Final = 0.02
-"""Minimum probability of a wish in one part of a message, if the sentence reader finds the wish in the whole message."""
+"""Minimum probability with which a part of a message confirms the wish that was found in the whole message."""
 _PAUSE: Final = regex(r"\s*[,;:(–—]\s*|(?<=[.!?])\s+")
 
 

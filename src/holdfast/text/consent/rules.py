@@ -88,7 +88,7 @@ _ANNOUNCES: Final = regex(
 _ONLY_HERE: Final = regex(
     r"\b(?:(?:just|only|strictly|solo|solamente|nomas|unicamente|nada mas) (?:es )?(?:for|para|por|en) (?:this|est[ae]) \w+|for this \w+ only)\b"
 )
-"""Matches "just for this conversation", which limits how long the content is kept. It says nothing about later messages."""
+"""Matches "just for this conversation" and similar words. They do not mean that the wish covers all later messages."""
 _ANYTHING: Final = regex(r"\b(?:anything|nothing|everything|no more|nada|ningun\w*|todo)\b")
 """Matches "anything", "nothing" and similar words.
 

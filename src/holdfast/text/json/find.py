@@ -62,7 +62,8 @@ def read(text: str) -> ParsedText:
 def _without_thoughts(text: str) -> str:
     """Return the answer without the model's thinking at its start, because the thinking may contain drafts of the JSON.
 
-    The thinking ends with a tag such as ``</think>``. The opening tag can be missing.
+    The thinking ends with a tag such as ``</think>``. The opening tag can be missing. If there is an opening tag and the
+    thinking never ends, return an empty text.
     """
     opening = _THOUGHTS.match(text)
     closing = re.search(f"</{opening[1]}>", text, re.IGNORECASE) if opening else _END_OF_THOUGHTS.search(text)

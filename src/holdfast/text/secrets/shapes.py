@@ -206,7 +206,10 @@ _SHAPES: tuple[_Shape, ...] = (
 )  # fmt: skip
 
 _LONG = 34
-"""Length of the shortest match of the patterns that are searched in long words alone. Their matches contain no white space."""
+"""Minimum length of a word that can contain a key without a known prefix. Shorter words are not searched for such keys.
+
+These keys contain no white space.
+"""
 _LONG_WORD = regex(rf"(?<!\S)\S{{{_LONG},}}")
 _DISCORD = regex(r"(?<![A-Za-z0-9_.-])[MNO][A-Za-z0-9_-]{22,28}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,45}(?![A-Za-z0-9_-])")
 _FORTY = regex(r"(?<![A-Za-z0-9/+=_.%-])[A-Za-z0-9/+]{40}(?![A-Za-z0-9/+=_-]|\.\w)")
@@ -231,7 +234,7 @@ _CARD = regex(
     r"\d(?:(?<![\dA-Za-z.,/_-]\d)(?<!\d \d)(?:[ \u00a0\u202f-]?\d){13,18}(?![ -]?\d)(?![\d_])"
     r"|(?<![\d.]\d)\d{3}(?:\.\d{4}){3}(?![\d.]*\d))"
 )
-"""Matches a possible card number. It starts with a digit and not with a lookbehind, because that is four times as fast."""
+"""Matches a possible card number. The pattern starts with a digit, not with a lookbehind, which makes it four times as fast."""
 _ISSUERS = regex(
     r"(?:50[1238]\d|5893|6304|67\d\d)\d{12}|4\d{15}(?:\d{3})?|(?:5[1-5]|2[2-7])\d{14}|3[47]\d{13}|3[0689]\d{12}|35\d{14}|6(?:011|5\d\d|4[4-9]\d)\d{12,15}|62\d{14,17}"
 )

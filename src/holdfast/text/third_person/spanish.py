@@ -54,7 +54,7 @@ _TIMES = frozenset(
 )
 _BEFORE_VERB = _JOINTS | _LEADS | _CLITICS | _TIMES | {"me"}
 _MAX_WORDS = 16
-"""Maximum number of words of a clause that is rewritten. A longer clause usually has several verbs, and one would be wrong."""
+"""Maximum number of words of a clause that is rewritten. A longer clause usually has several verbs, and one could be missed."""
 _PLEASES = regex(
     r"(?:gust|encant|interes|import|molest|fascin|apasion|falt|cuest|cost|duel|dol|parec|caen?\b|cay|qued|hacen? falta"
     r"|dan?\b|dio\b|dieron\b|dij|recet|regal|mand|envi|prest|pag|cont|explic|enseñ|salen?\b)\w*$"
@@ -62,7 +62,10 @@ _PLEASES = regex(
 """Matches a verb with which "me" becomes "le". With other verbs, "me" may become "lo" or "la": "me tiene harta"."""
 _CLUSTER = regex(r"\bme (?:lo|la|los|las|le|les)\b", re.IGNORECASE)
 _LEFT_VERB = regex(r"\b(?:lo|la|los|las|le|les|se|me|no|que) (?!como\b)\w{2,}(?:o|oy|é|í)\b", re.IGNORECASE)
-"""Matches a word after a pronoun that looks like a verb in the first person. If the rewritten text has one, a verb was overlooked."""
+"""Matches a word that follows a pronoun and looks like a verb in the first person.
+
+If the rewritten text contains such a word, a verb was overlooked.
+"""
 _BEFORE_COMO = frozenset("no nunca ya también tampoco siempre casi solo yo y".split())
 """Words after which "como" means "I eat". After other words it means "as": "lo dejé, como predije"."""
 _FEMININE_SPEAKER = regex(
@@ -162,9 +165,8 @@ class _Rewriter:
     def _with_subject(self, out: list[str], tokens: list[str]) -> str | None:
         """Insert the subject before the converted verb and its clitics. Return None if no verb or pronoun was changed.
 
-        ``tokens`` is the original clause, and ``out`` the clause in the third person. A verb such as "haya" does not change,
-        because it has the same form in both persons. If the rewriter was created with ``named``, the clause already has a
-        subject, and ``out`` is returned as text without an insertion.
+        ``tokens`` is the original clause, and ``out`` the clause in the third person. If the rewriter was created with ``named``,
+        the clause already has a subject, and ``out`` is returned as text without an insertion.
         """
         if self._named:
             return "".join(out)

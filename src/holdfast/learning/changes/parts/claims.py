@@ -148,11 +148,11 @@ def _coordinated(sentence: str, language: str) -> list[str]:
 
 
 def _with_person(clause: str, subject: str, before: str, language: str) -> str | None:
-    """Return a clause that begins with a pronoun, with the person named: "he's 84" becomes "My dad, he's 84".
+    """Name the person in a clause that begins with a pronoun: "he's 84" becomes "My dad, he's 84". Return the clause.
 
-    Normally, the person is ``subject``, the subject of the sentence. If ``subject`` is empty, "I" or "we", the person
-    is the last name in ``before``, the previous clause. A month or a weekday is no such name. Return None if no person is found. A clause that does not begin
-    with a pronoun is returned unchanged.
+    Normally, the person is ``subject``, the subject of the sentence. If ``subject`` is empty, "I" or "we", the person is the
+    last name in ``before``, the previous clause. Months and weekdays do not count as names. Return None if no person is
+    found. A clause that does not begin with a pronoun is returned unchanged.
     """
     if not re.match(rf"{_PRONOUN[language]}\b", clause, re.IGNORECASE):
         return clause

@@ -218,9 +218,9 @@ def _is_independent(
 ) -> bool:
     """Return True if a phrase of a clause is still true although other phrases of the clause (``changed``) are outdated.
 
-    Normally, the result is True, and it is always True for the core of a clause. There are two exceptions. If the user
-    moved, only a companion ("with my aunt") is still true. If the place of a job or school changed, only the role is
-    still true.
+    Normally, the result is True, and it is always True for the core of a clause (subject, verb and object). There are two
+    exceptions. If the user moved, only a companion ("with my aunt") is still true. If the place of a job or school changed,
+    only the role is still true.
 
     ``segment`` is the phrase, and ``claim`` is the whole clause. ``retired`` are the slots that the new statement makes
     outdated, each with the new slot.
