@@ -54,7 +54,7 @@ _READ_AGAIN_SECONDS = 60.0
 Some of the messages may have been erased meanwhile.
 """
 _MAX_SCOPES = 10_000
-"""Maximum number of scopes with a queued roll-up to remember."""
+"""Maximum number of entries in ``_queued_at``. If it is reached, all entries are dropped."""
 _MAX_CONVERSATION_CHARACTERS = 24_000
 """Maximum total length of the messages that one summary covers, in characters."""
 WAITING = "waiting_for_base"

@@ -42,7 +42,7 @@ class LineFormat(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageLines:
-    """Converts between the lines of topic pages and memories."""
+    """Converts between memories and the lines of topic pages."""
 
     scope: Scope
     kind: str
@@ -82,7 +82,7 @@ class PageLines:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IndexLines:
-    """Converts notes to lines of the index, and lines to notes.
+    """Converts between notes and the lines of the index.
 
     A note is a memory that describes the subject of one conversation.
     """

@@ -269,10 +269,9 @@ class _Merging:
         return MergedPage(topic=work.topic, title=title, sha=work.file.sha, lines=tuple(lines))
 
     def _rename(self, work: _FileMerge) -> None:
-        """If the title of a file was changed, change the topic of the memories that have no line in the file.
+        """If the title of a file was changed, change the topic of the old topic's memories that have no line in the file.
 
-        These are memories with the old topic. Memories that have a line in the file get the new topic when their lines are
-        merged.
+        Memories that have a line in the file get the new topic when their lines are merged.
         """
         if not (self._lines.titled and work.base) or digest(work.topic) == work.base.topic:
             return

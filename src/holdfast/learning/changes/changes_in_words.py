@@ -19,7 +19,7 @@ _MAX_CHARACTERS: Final = 300
 """Maximum length of a text in characters. A longer text contains more than one statement and is not compared."""
 
 _MAX_SENTENCES: Final = 2
-"""Maximum number of sentences of a new statement: an answer, stored with its question.
+"""Maximum number of sentences of a new statement. It is two, because an answer can be stored with its question.
 
 A longer text is a summary and is not compared.
 """

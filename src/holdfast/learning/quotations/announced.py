@@ -158,7 +158,10 @@ _MAX_LINES = 60
 
 
 def without_told(line: str) -> str:
-    """Return a line without another person's words that the user quotes: "my landlord wrote me: I am selling ..."."""
+    """Remove another person's words from a line in which the user quotes them. Return the line.
+
+    An example is "my landlord wrote me: I am selling ...".
+    """
     line = _JSON.sub("{...}", line) if "{" in line else line
     task = _TASK_IN_LINE.match(line)
     if task is not None:
