@@ -118,7 +118,7 @@ class Planner:
         The file is updated, or removed if its topic has no memories left. In a file with pending edits or an open question,
         only the lines of erased memories are removed.
 
-        Return True if the file remains the page of its topic. Otherwise the topic needs a new file.
+        Return True if the file remains the page of its topic. Otherwise a topic that still has memories gets a new file.
         """
         present = self._present(key)
         if present is None or key in self._held or bytes_digest(present.data) != page.sha:

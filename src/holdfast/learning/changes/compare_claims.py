@@ -103,7 +103,7 @@ class ClaimComparer:
 
         Also return None if the memory or the statement has no claim, or more than ``_MAX_CLAIMS`` claims.
 
-        ``nearest`` is True if the memory is the best match for the new statement. Only then, two further texts can be compared,
+        ``nearest`` is True if the memory is the best match for the new statement. Only then are two further texts compared,
         because the sentence reader is often wrong about a reworded claim. ``said`` is the user's sentence that the memory comes
         from. It is compared with the new claims if the memory has only one claim, and that claim was not ended. ``whole`` is
         the message that contains the new statement. It is compared like a further new claim, except for a memory of several

@@ -51,10 +51,7 @@ _MIN_PLAUSIBLE: Final = 0.1
 Clear moves are an exception (see ``_is_clear_move``).
 """
 _MIN_NAMED_WORDS: Final = 2
-"""Minimum number of words that two statements must have in common to be about the same thing that moved.
-
-For example, "meeting" and "cooperative" occur in both.
-"""
+"""Two statements name the same thing if they have at least this many words in common, such as "meeting" and "cooperative"."""
 _CORRECTION_WINDOW: Final = timedelta(hours=2)
 """Maximum age of a statement that a correction can refer to, if the correction does not name the old value."""
 
