@@ -19,6 +19,8 @@ log = logging.getLogger("holdfast")
 def preload(memory: Engine) -> None:
     """Load the weights of the embedders, the reranker and the sentence reader, and the client of an external index.
 
+    The Python package of a remote chat model is imported as well, because that takes a second.
+
     An embedder on a server has no local weights. Such an embedder is called once in a thread, to open the connection and to
     detect problems. A failure does not raise an error: recall works without the model, and ``/health`` reports the failure.
     If the sentence reader fails, rules extract memories, and each job records that.
@@ -35,6 +37,10 @@ def preload(memory: Engine) -> None:
         _load(parts.sentence_reader)
     except ModelError as error:
         log.warning("The sentence reader cannot be used. Rules extract memories. %s", error)
+    try:
+        parts.chat.connect()
+    except ModelError as error:
+        log.warning("The chat model cannot be used: %s", error)
     if not parts.embedding.computes:
         threading.Thread(target=_call_once, args=(parts.embedding,), name="holdfast-preload", daemon=True).start()
 

@@ -94,6 +94,12 @@ class CheckedChat:
         except Exception as error:  # as above
             raise ModelUnavailable(f"{self.name} failed: {type(error).__name__}: {error}"[:300]) from error
 
+    def connect(self) -> None:
+        """Create the model's client, if it has one. No request is sent."""
+        connect = getattr(self._model, "connect", None)
+        if connect is not None:
+            connect()
+
     def close(self) -> None:
         """Close the model's connections, if it has any."""
         close = getattr(self._model, "close", None)
@@ -189,6 +195,12 @@ class BudgetedChat:
                     self._not_before = time.monotonic() + _RETRY_SECONDS
                     self._problem = str(error).rstrip(".")
         return self._model, self._problem
+
+    def connect(self) -> None:
+        """Create the client of a remote model now, instead of with the first request. No request is sent."""
+        model, _problem = self.model()
+        if isinstance(model, CheckedChat):
+            model.connect()
 
     @property
     def max_calls(self) -> int:

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -130,3 +131,26 @@ def test_the_price_table_is_dated_and_names_only_known_providers() -> None:
     assert AS_OF.year >= 2025
     assert {name.partition(":")[0] for name in PRICES} <= set(PROVIDERS)
     assert all(price.input > 0 for price in PRICES.values())
+
+
+PRELOADED = """
+import sys
+import holdfast
+from holdfast.config.preloading import preload
+
+settings = {"chat": "openai:small", "chat_url": sys.argv[2], "chat_key": "secret"}
+with holdfast.open(sys.argv[1], embedder="none", worker="none", settings=settings) as memory:
+    print("openai.resources.chat.completions" in sys.modules)
+    preload(memory)
+    print("openai.resources.chat.completions" in sys.modules)
+"""
+
+
+def test_a_server_imports_the_package_of_its_chat_model_at_start_and_sends_no_request(tmp_path: Path) -> None:
+    with ChatServer() as server:
+        ran = subprocess.run(
+            [sys.executable, "-c", PRELOADED, str(tmp_path / "memory.db"), server.url],
+            capture_output=True, text=True, timeout=120, check=False,
+        )  # fmt: skip
+        assert ran.stdout.split() == ["False", "True"], ran.stderr
+        assert server.requests == []

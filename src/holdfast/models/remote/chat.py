@@ -95,6 +95,10 @@ class RemoteChat:
         """The full name, such as ``openai:gpt-4o-mini``."""
         return self._connection.service.name
 
+    def connect(self) -> None:
+        """Import the provider's package and create the client. No request is sent."""
+        self._format.send(self._connection.client())
+
     def close(self) -> None:
         """Close open connections. The next request opens new connections."""
         self._connection.close()
