@@ -78,13 +78,13 @@ class SummarizedEntry:
 class JobEntry:
     """A job, with the ids of the messages that it refers to.
 
-    The store refers to a message by its sequence number, which differs between stores. An export has the message's id
+    A stored job refers to a message by its sequence number, which differs between stores. An export has the message's id
     instead. If a field of ``Job.payload`` holds a sequence number, ``places`` maps the name of that field to the id. If
-    ``Job.effect`` ends with a sequence number, as in ``digest:SESSION:NUMBER``, ``place`` is the id. If it does not,
-    ``place`` is None.
+    ``Job.effect`` ends with a sequence number, as in ``digest:SESSION:NUMBER``, ``place`` is the id. Otherwise ``place`` is
+    None.
 
-    If the message with a number was removed, the id of the last message before it is used. If there is no such message, the
-    id is left out.
+    If the message was removed, the id of the last message before it is used. If there is no earlier message, the id is left
+    out.
     """
 
     job: Job

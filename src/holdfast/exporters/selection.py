@@ -81,7 +81,7 @@ def _only_session(store: Store, id: str, owner: Mapping[str, str]) -> SessionRec
 
 
 def belongs(job: Job, selection: Selection, store: Store) -> bool:
-    """Return True if a job works on selected data: on a selected session, or on the scope named in its payload."""
+    """Return True if a job works on selected data. The job's payload names the session or the scope that the job works on."""
     if selection.is_whole:
         return True
     if "session" in job.payload:

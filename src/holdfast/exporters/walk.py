@@ -163,8 +163,8 @@ class Walk:
     def _message_before(self, seq: int, *, session: str | None = None, scope: Scope | None = None) -> str | None:
         """Return the id of the newest message whose sequence number is at most ``seq``. Return None if there is none.
 
-        Only messages of ``session`` and ``scope`` are considered, where these are given. The message with exactly the
-        number ``seq`` is not required, because it has possibly been removed.
+        The message with the number ``seq`` itself may have been removed. With ``session`` or ``scope``, only messages of this
+        session or scope are considered.
         """
         found = self._store.messages(MessageFilter(session=session, exactly=scope, up_to_seq=seq, newest=1)) if seq else []
         return found[0].id if found else None
@@ -306,8 +306,8 @@ class Walk:
     def _is_restated(self, memory: Memory, known: Collection[str]) -> bool:
         """Return True if a memory's current text was also stated by a source outside the selection.
 
-        The memory would then remain if all selected data were erased. ``known`` has the ids of memories outside the
-        selection that were derived from selected data. These memories do not count as sources outside the selection.
+        Such a memory would remain if all selected data were erased. ``known`` has the ids of memories outside the selection that
+        were derived from selected data. These memories do not count as sources outside the selection.
         """
         revisions = self._store.revisions(memory.id)
         sources = {source for revision in revisions for source in revision.sources}

@@ -49,7 +49,9 @@ class Erasing:
     reader: SentenceReader | None = None
     """Sentence reader with which memories are extracted again from the remaining messages. None to use rules instead."""
     rewrite: bool = True
-    """If True, rewrite and scan the files after the erasure. If False, only overwrite the removed bytes in place, which is faster.
+    """If True, rewrite the store's files after the erasure, then scan them.
+
+    If False, only overwrite the removed bytes in place. This is faster, but the receipt is then not verified.
     """
     files: Callable[[], Sequence[Path]] = tuple
     """Function that removes erased data from files outside the store, such as topic pages. It returns the files to scan."""
@@ -151,7 +153,7 @@ def _note(store: Store, receipt: Receipt) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Removed:
-    """The data that an erasure removes from the store, and how many rows were removed so far."""
+    """The data that an erasure removes from the store, and the number of rows removed so far."""
 
     targets: ErasureTargets
     hidden: Collection[str]
@@ -163,7 +165,7 @@ class _Removed:
 
 @dataclass(frozen=True, slots=True)
 class _Begun:
-    """An erasure whose rows are removed and whose bytes are still to be overwritten."""
+    """An erasure whose rows are removed, but whose bytes are not overwritten yet."""
 
     target: Mapping[str, str]
     how: Erasing
@@ -184,10 +186,11 @@ def _remove(
 ) -> _Removed:
     """Remove the rows of a target, rebuild the memories that also have other sources, and record the receipt.
 
-    All of this is one transaction. ``read`` has the sentence reader's results for the remaining messages, from which
-    memories are rebuilt. If the disk is too full for the transaction, the caller runs :func:`_remove_in_steps`, which
-    removes most rows, and then calls this function again. ``before`` is the result of :func:`_remove_in_steps` in that
-    second call, and None in the first.
+    All of this is one transaction. ``read`` has the sentence reader's results for the messages from which memories are
+    rebuilt.
+
+    If the disk is too full for the transaction, the caller runs :func:`_remove_in_steps`, which removes most rows. It then
+    calls this function again and passes the result of :func:`_remove_in_steps` as ``before``.
     """
     try:
         with store.write() as tx:
@@ -316,10 +319,13 @@ def remove_derived(tx: Transaction, preset: Preset, messages: Collection[str], n
 def remove_traces(tx: Transaction, target: Mapping[str, str], targets: ErasureTargets) -> None:
     """Remove the traces that list an erased memory or message.
 
-    ``target`` is the target of the erasure, such as ``{"memory": id}``. ``targets`` has the ids and texts of all erased
-    data. If a memory or message is erased by its id, also remove the traces whose question contains an erased text of at
-    least ``MIN_BYTES`` bytes. If all memories of an app are erased, remove all traces of the app. Traces that belong to an
-    erased message, session or scope are not handled here: they were removed with it.
+    ``target`` is the target of the erasure, such as ``{"memory": id}``. ``targets`` has the ids and texts of all erased data.
+
+    If a memory or message is erased by its id, also remove the traces whose question contains an erased text of at least
+    ``MIN_BYTES`` bytes. If all memories of an app are erased, remove all traces of the app.
+
+    The traces of an erased message, session or scope need no work here. They were removed together with the message, session
+    or scope.
     """
     by_id = "memory" in target or "source" in target
     texts = [text for text in targets.texts if len(text.encode("utf-8", "replace")) >= MIN_BYTES] if by_id else ()
@@ -357,13 +363,12 @@ def note_scrubbed(store: Store, *, complete: bool, rewrite: bool, count: str | N
 def complete_receipts(store: Store, residue: Sequence[str], *, pending: Collection[str], scanned: Collection[str]) -> None:
     """Update receipts after a scrub: their status, and whether they are verified.
 
-    The status becomes ``erased`` if the scrub found no erased bytes in the files, and ``pending`` otherwise.
-    ``verified`` is stricter. It becomes True only if the scrub searched for the texts of the receipt, ``residue`` is
-    empty, and no copy of the store can still contain the texts.
+    ``residue`` lists the files in which the scrub found erased bytes, and the places that could not be searched. ``scanned``
+    has the ids of the receipts whose texts the scrub searched for. ``pending`` has the ids of the receipts that were pending
+    when the scrub began. Receipts in neither of these two collections are not changed.
 
-    ``residue`` lists the files in which erased bytes were found, and the places that could not be searched. ``pending``
-    has the ids of the receipts that were pending when the scrub began. ``scanned`` has the ids of the receipts whose
-    texts the scrub searched for. Other receipts are not changed.
+    The status becomes ``pending`` if the scrub found erased bytes in a file, otherwise ``erased``. A receipt becomes verified
+    only if its id is in ``scanned``, ``residue`` is empty, and no copy of the store can still contain the texts.
     """
     updated = []
     for receipt in records.receipts(store):
@@ -406,9 +411,9 @@ class _Copies:
 
 
 def _erase_copies(store: Store, preset: Preset, target: Mapping[str, str], how: Erasing, id: str) -> _Copies:
-    """Erase a target in all copies that Holdfast has made of a store.
+    """Erase a target in all copies that Holdfast has made of a store. ``id`` is the id of the receipt.
 
-    Return the copies in which the erasure failed, and the copies that were not found. ``id`` is the id of the receipt.
+    Return the copies that may still contain the data, the copies that were not found, and the error messages.
     """
     known = dict.fromkeys([*Registry(store.location).copies(), *map(Path, store.backups())])
     missing, problems = [], {}

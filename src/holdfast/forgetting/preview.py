@@ -15,9 +15,15 @@ class Losses:
     memories: int
     """Number of the selected memories."""
     derived: int = 0
-    """Number of other memories that were derived from the selected memories. They are removed, too."""
+    """Number of other memories that were derived only from the selected memories.
+
+    An erasure removes them. Forgetting does not change them.
+    """
     rebuilt: int = 0
-    """Number of memories that have other sources, too. They are removed and derived again from the other sources."""
+    """Number of memories that were derived from the selected memories and also from other sources.
+
+    An erasure removes them, and derives them again from the other sources. Forgetting does not change them.
+    """
     revisions: int = 0
     messages: int = 0
     """Number of messages from which the selected memories were extracted. They are hidden, so that nothing is extracted again."""
@@ -26,7 +32,7 @@ class Losses:
 def losses(reads: Reads, ids: Iterable[str], *, erase: bool) -> Losses:
     """Count the items that forgetting these memories would hide.
 
-    With ``erase``, count the items that erasing these memories would remove, rebuild or hide.
+    With ``erase``, count instead the items that erasing these memories would remove, rebuild or hide.
     """
     named = set(ids)
     own = reads.memories(MemoryFilter(ids=list(named), statuses=None)) if named else []
@@ -59,9 +65,12 @@ class ErasureLosses:
     derived: int = 0
     """Number of the memories to remove that the target does not name. They were derived only from the data to erase."""
     rebuilt: int = 0
-    """Number of further memories that have other sources, too. They are removed and derived again from the other sources."""
+    """Number of memories that were derived from the data to erase and also from other sources.
+
+    They are not counted in ``memories``. The erasure removes them, and derives them again from the other sources.
+    """
     revisions: int = 0
-    """Number of revisions of all these memories."""
+    """Number of revisions of all memories to remove or to rebuild."""
     messages: int = 0
     sessions: int = 0
     hidden: int = 0

@@ -55,8 +55,8 @@ def rebuild(
 ) -> list[Memory]:
     """Derive memories again from their remaining sources, and return the new memories. The old ones are already removed.
 
-    ``mixed`` are the removed memories that have erased and remaining sources; only the live ones are derived again.
-    ``survivors`` are the remaining source messages. ``read`` has the sentence reader's results for them.
+    ``mixed`` are the removed memories that have both erased and remaining sources. Only the live ones are derived again.
+    ``survivors`` are the remaining source messages. ``read`` has the sentence reader's results for these messages.
     """
     preset = writer.preset
     lost = sorted((memory for memory in mixed if memory.status == "live"), key=lambda memory: memory.item)
@@ -77,8 +77,8 @@ def _statements(writer: Writer, lost: Sequence[Memory], survivors: Sequence[Mess
     """Extract statements again from the remaining messages. Return those that are identical to a removed memory.
 
     ``lost`` are the removed memories, and ``survivors`` are the remaining messages. ``read`` has the sentence reader's
-    results for them. If the preset stores one paragraph per conversation instead of statements, write the removed
-    paragraphs again from the remaining messages.
+    results for these messages. Some presets store one paragraph per conversation instead of statements. For such a preset,
+    write the removed paragraphs again from the remaining messages.
     """
     extractor = writer.preset.extractor
     if isinstance(extractor, Paragraph):

@@ -141,8 +141,8 @@ def surviving_messages(reads: Reads, targets: ErasureTargets) -> list[Message]:
 def messages_to_hide(reads: Reads, target: Mapping[str, str], targets: ErasureTargets) -> set[str]:
     """Return the ids of remaining messages that must be hidden, so that erased memories are not extracted from them again.
 
-    These are the source messages of forgotten memories, and of a memory that is erased by its id. If all memories of an app are
-    erased, all messages of the app are hidden.
+    If a memory is erased by its id, its source messages are hidden. The source messages of other erased memories are hidden
+    only if these memories had been forgotten before. If all memories of an app are erased, all messages of the app are hidden.
     """
     ids = targets.memories | set(targets.mixed)
     forgotten = reads.memories(MemoryFilter(ids=list(ids), statuses=["forgotten"]))
@@ -155,7 +155,7 @@ def messages_to_hide(reads: Reads, target: Mapping[str, str], targets: ErasureTa
 
 
 def own_sources(reads: Reads, memories: Iterable[Memory]) -> set[str]:
-    """Return the ids of the messages from which memories were derived. Messages of another scope than their memory are left out."""
+    """Return the ids of the messages from which memories were derived. A message in another scope than its memory is left out."""
     scope_of = {source: memory.scope for memory in memories for source in memory.sources}
     found = reads.messages(MessageFilter(ids=list(scope_of)))
     return {message.id for message in found if message.scope == scope_of[message.id]}

@@ -19,8 +19,8 @@ _MAX_ITEM = 512 << 20
 def json_lines(path: Path, *, growing: bool = False) -> Iterator[tuple[int, Fields]]:
     """Yield the number and the object of each line. Blank lines are skipped.
 
-    If the file may be ``growing``, its last line may still be being written. The last line is then skipped, too, if it has no
-    line end and is not valid JSON.
+    Set ``growing`` if another program may still be writing to the file. The last line is then skipped if it is incomplete,
+    which means that it has no line end and is not valid JSON.
     """
     with path.open("rb") as file:
         for number, line in enumerate(file, 1):

@@ -46,7 +46,7 @@ _BATCH_CHARACTERS = 200_000
 _NEVER = datetime(1, 1, 1, tzinfo=UTC)
 
 Progress: TypeAlias = Callable[[int, int], None]
-"""Callback that receives the number of stored records and their total."""
+"""Callback that receives the number of records processed so far, and the total number of records."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,11 +56,11 @@ class ImportCounts:
     found: int = 0
     imported: int = 0
     updated: int = 0
-    """Number of memories whose file was moved or renamed, or got other tags or properties."""
+    """Number of memories that were changed because their file was moved or renamed, or because its tags or properties changed."""
     known: int = 0
-    """Number of records that the store has, including imported memories that were forgotten since."""
+    """Number of records that the store already had. Imported memories that were forgotten later count, too."""
     repeated: int = 0
-    """Number of memories that say the same as another memory, so they were not stored."""
+    """Number of memories that were not stored, because they say the same as another memory."""
     expired: int = 0
     withheld: int = 0
     """Number of messages that the user asked not to keep. They are not stored."""
@@ -120,10 +120,10 @@ class Import:
         self.vectors: dict[str, bytes] = {}
         """Vectors of imported memories, by text."""
         self._ready: dict[int, ReadySaid] = {}
-        """The messages of the current batch that are ready to be stored, by the identity of the record."""
+        """The messages of the current batch that are ready to be stored, by the ``id()`` of their record."""
         self._acts = Acts()
         self._before = ""
-        """The assistant's turn before the next message."""
+        """Text of the previous message if the assistant wrote it, otherwise empty."""
         self._paused = False
 
     def run(self, *, learn: int | None = None, dry_run: bool = False, progress: Progress | None = None) -> ImportResult:

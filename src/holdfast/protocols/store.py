@@ -133,7 +133,7 @@ class Store(Reads, Protocol):
         ...
 
     def tidy(self) -> bool:
-        """Run one short step of index maintenance. Return True if there is more to do."""
+        """Do one short step of maintenance that keeps searches fast. Return True if there is more to do."""
         ...
 
     def room(self) -> AbstractContextManager[Callable[[], object]]:
@@ -149,14 +149,15 @@ class Store(Reads, Protocol):
     ) -> tuple[bool, tuple[str, ...]]:
         """Overwrite removed data on disk. Then scan the files for ``needles``, which are pieces of the removed data.
 
-        Return two values. The first is True if all removed data was overwritten. The second lists the names of the files in
-        which a needle was found. A needle that also occurs in a stored row is not reported. The second value also lists the
-        places that the store cannot overwrite or search, as :class:`Unreachable` names.
+        Return two values. The first is True if all removed data was overwritten. The second lists the files in which a needle
+        was found. It also lists the places that the store cannot overwrite or search, as :class:`Unreachable` names. A needle
+        that also occurs in a stored row is not reported.
 
-        ``files`` are other files to scan, such as topic pages. With ``rewrite=False``, the store's files are not rewritten,
-        and the first value is False if removed data may remain in one of them. There is one exception: if
-        a needle is found in a file and the store can rewrite the file, the file is rewritten. ``when`` says whether the store
-        may postpone the scrub (see ``ScrubTime``): a scrub is expensive, and one scrub can serve several erasures.
+        ``files`` are other files to scan, such as topic pages. ``when`` says whether the store may postpone the scrub (see
+        ``ScrubTime``): a scrub is expensive, and one scrub can serve several erasures.
+
+        With ``rewrite=False``, the store does not rewrite its files. The exception is a file in which a needle is found: if the
+        store can rewrite this file, it does so. The first value is False if a file may still contain removed data.
         """
         ...
 

@@ -230,7 +230,8 @@ class Transaction(Reads, Protocol):
         """Remove the remaining rows of a user, app or agent, after its memories and messages have been removed.
 
         ``owner`` maps ``user``, ``app`` or ``agent`` to a name. The remaining rows are jobs, partitions, traces, the record
-        of the user or app, and the access keys bound to the owner. These keys no longer open anything, but they contain the
-        owner's name. Therefore they are removed even if another tenant stores them.
+        of the user or app, and the access keys that are bound to the owner.
+
+        Such a key contains the owner's name, so it is removed even if another tenant stores it.
         """
         ...

@@ -20,7 +20,7 @@ class Arguments(NamedTuple):
 
     @property
     def scope(self) -> dict[str, str | bool | None]:
-        """The scope in the form that is sent to the resident process."""
+        """The requested scope, as sent to the resident process: user, app, agent, and the flags ``project`` and ``shared``."""
         flags = {flag: flag in self.flags for flag in ("project", "shared")}
         return {**{part: self.values.get(part) for part in _SCOPE}, **flags}
 

@@ -39,7 +39,11 @@ class Capture:
         self._lock = threading.Lock()
 
     def store(self, event: HookEvent, scope: AgentScope) -> int:
-        """Store the new messages of an event, and end the session if the event says so. Return the number of new messages."""
+        """Store the new messages of an event, and return their number. Results of tools are not counted.
+
+        The event ``session-end`` also ends the session. Nothing is stored if the event names no session, or if the scope has no
+        user, app or agent.
+        """
         if event.session is None or scope.is_shared:
             return 0
         session = self._memory.session(id=event.session, **scope.parts)
@@ -55,7 +59,7 @@ class Capture:
     def _add_from(self, transcript: Path, session: Session, event: HookEvent, scope: AgentScope) -> int:
         """Store the messages of an event, and the messages added to a transcript since it was last read.
 
-        Return the number of new messages.
+        Return the number of new messages. Results of tools are not counted.
         """
         name = self._position_name(session, transcript)
         before = int(self._store.setting(name) or 0)

@@ -25,7 +25,7 @@ class HookEvent:
     cwd: str | None = None
     prompt: str = ""
     transcript: Path | None = None
-    """Transcript with the messages, for clients whose transcripts are read."""
+    """Path of the transcript that contains the messages. None if messages of this client are not read from a transcript."""
     said: tuple[Said, ...] = ()
     """Messages that the event itself carries."""
 

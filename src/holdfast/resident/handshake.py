@@ -5,13 +5,13 @@ from typing import Any, Final
 from holdfast.version import __version__
 
 VERSIONS: Final = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
-"""Protocol versions with a handshake, oldest first."""
+"""MCP protocol versions that this handshake supports, oldest first."""
 
 
 def initialize_result(params: dict[str, Any], *, own_tools: bool = True) -> dict[str, Any]:
     """Return the result of ``initialize``. The instructions are in English, because the user's language is not yet known.
 
-    Without Holdfast's own tools, there are no instructions.
+    If ``own_tools`` is False, the server does not offer Holdfast's own tools, and the result has no instructions.
     """
     import tomllib  # noqa: PLC0415  (only needed if nothing is running)
     from importlib import resources  # noqa: PLC0415  (as above)

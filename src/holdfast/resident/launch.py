@@ -41,7 +41,7 @@ def start(options: StoreOptions, endpoint: Endpoint, *, request: dict[str, Any] 
 
 
 def _detached() -> dict[str, Any]:
-    """Return the arguments that detach a new process, so that it is not stopped together with this process."""
+    """Return the arguments for starting a detached process, which keeps running when this process is stopped."""
     if os.name == "nt":
         return {"creationflags": 0x00000008 | 0x00000200 | 0x08000000}  # detached, new process group, no window
     return {"start_new_session": True}

@@ -21,7 +21,7 @@ _MAX_LINE_CHARACTERS: Final = 300
 
 
 def prompt_context(memory: Engine, session: str | None, prompt: str, scope: AgentScope) -> str:
-    """Return the memories that are relevant to a prompt, or an empty text. Messages of the session itself are left out."""
+    """Return the context block for a prompt, or an empty text. Messages of the session itself are left out."""
     if not prompt.strip():
         return ""
     if session is None or scope.is_shared:
@@ -30,7 +30,10 @@ def prompt_context(memory: Engine, session: str | None, prompt: str, scope: Agen
 
 
 def start_context(memory: Engine, scope: AgentScope) -> str:
-    """Return the memories about the user and the project, newest first, within a token budget."""
+    """Return a context block with memories about the user, then memories about the project, within a token budget.
+
+    Pinned memories come first, then the newest. Memories with low trust are left out. Without memories, the block is empty.
+    """
     words = _words(language_for(memory, scope.parts["user"]))
     kinds = [kind.name for kind in memory.preset.learned_kinds if not kind.background]
     known = memory.memories(kinds=kinds, limit=_MAX_LISTED, **scope.parts)

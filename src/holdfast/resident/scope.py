@@ -15,7 +15,7 @@ class AgentScope:
 
     parts: ScopeParts
     project: str | None = None
-    """Name of the project of the working directory, if the app is this project. Otherwise None."""
+    """Name of the project that the working directory belongs to, if this project is used as the app. Otherwise None."""
 
     @property
     def is_shared(self) -> bool:

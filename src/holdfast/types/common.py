@@ -6,7 +6,7 @@ from typing import Any, Literal, TypeAlias
 
 MemoryOrigin: TypeAlias = Literal["auto", "explicit", "import", "file"]
 Act: TypeAlias = Literal["question", "request", "statement", "reply", "small_talk"]
-"""What a message does in a conversation."""
+"""Dialogue act of a message: what the message does in the conversation."""
 MessageOrigin: TypeAlias = Literal["user", "assistant", "tool", "web", "file"]
 MemoryStatus: TypeAlias = Literal["live", "superseded", "forgotten", "expired", "proposed"]
 """Status of a memory. ``proposed`` memories are not in use: a person accepts or dismisses them."""
@@ -32,11 +32,14 @@ TRUST: Mapping[MessageOrigin, float] = {
 }
 """Maps the origin of a message to its trust, from 0 to 1."""
 MIN_TRUST = 0.7
-"""Default of the setting ``min_trust``. Text of tools, web pages, files and quotations has less trust than this."""
+"""Default of the setting ``min_trust``: recall returns only text with at least this trust.
+
+Text of tools, web pages, files and quotations has less trust than this default.
+"""
 QUOTED_TRUST = 0.6
 """Trust of text that a user quotes, such as a pasted e-mail. It is not the user's statement."""
 Provenance: TypeAlias = Literal["user", "assistant", "tool", "web", "file", "quoted"]
-"""Where the text of a hit comes from. ``user`` stands for the owner's own words, which include topic pages and imports."""
+"""Whose words the text of a hit is. ``user`` means the owner's own words. Topic pages and imports count as the owner's words."""
 _MAX_REPR_CHARACTERS = 60
 """Maximum number of characters of a text in a repr, because reprs end up in logs and tracebacks."""
 

@@ -21,7 +21,7 @@ class Kind:
     meaning: str
     """Description of the kind, shown to models and to people."""
     keyed: Keyed = "no"
-    """Keys of this kind: ``no`` key, ``one`` value per key, or ``many`` values per key."""
+    """Whether memories of this kind have keys: ``no`` key, ``one`` value per key, or ``many`` values per key."""
     pinned: bool = False
     """True if new memories of this kind are pinned."""
     lifetime: Lifetime | None = None
@@ -29,9 +29,12 @@ class Kind:
     renewed_by_use: bool = False
     """True if each use of a memory restarts its lifetime."""
     background: bool = False
-    """True if memories of this kind only summarize messages. Recall leaves them out if the preset keeps messages forever."""
+    """True if memories of this kind only summarize messages.
+
+    If the preset keeps messages forever, recall finds the messages themselves and leaves these memories out.
+    """
     internal: bool = False
-    """True for records that the preset keeps for itself. Lists leave them out unless they ask for this kind."""
+    """True if the preset keeps memories of this kind for its own use. Lists show them only to a caller who asks for this kind."""
     plain: bool = False
     """True if memories of this kind are stored exactly as given, and nothing is learned from them.
 
@@ -94,7 +97,10 @@ class Memory:
     namespace: tuple[str, ...] = ()
     """Labels that group memories, such as ``("docs", "2026")``. Empty if the memory is in no namespace."""
     indexed: tuple[str, ...] | None = None
-    """Texts to search instead of the memory's own text. None to search the own text; empty if recall must not find the memory."""
+    """Texts that are searched instead of the memory's own text.
+
+    If None, the memory's own text is searched. If empty, recall never finds the memory.
+    """
     redacted: tuple[Redaction, ...] = field(default=(), compare=False)
     """Secrets that were replaced when the memory was written. Only the result of that write lists them; later reads do not."""
 
@@ -161,11 +167,17 @@ class Put:
     emptied: frozenset[Literal["tags", "metadata", "expires_at", "indexed"]] = frozenset()
     """Fields to clear in a new revision. A field that is empty but not listed here keeps its old value."""
     doubtful: bool = False
-    """True if the change may come from text that is not the user's own. It then replaces no memory that the user stored."""
+    """True if the change may come from text that is not the user's own.
+
+    Such a change never replaces a memory that the user stored.
+    """
     redact: bool = True
     """False to store secrets as they are."""
     if_revision: int | None = None
-    """Expected revision of the memory that this change would replace or refresh; 0 if there must be no such memory."""
+    """Expected revision of the memory that this change replaces or refreshes. 0 means that no such memory may exist.
+
+    If this is not the case, ``RevisionConflict`` is raised.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,12 +19,12 @@ Such a message is neither indexed nor recalled, and it is erased when the sessio
 OMITTED: Final = {"omitted": "the result of a tool"}
 """``Message.payload`` of a message without text that stands for the result of a tool.
 
-The result itself is not stored. The message shows that the assistant's later replies may repeat it.
+The result itself is not stored. The message is stored, because later replies of the assistant may repeat the result.
 """
 FORGOTTEN: Final = "forgotten"
 """``Message.action`` of a message whose content was forgotten.
 
-If the user asked for it in a message, the action is ``forgotten:`` and the id of the batch of changes.
+If a user's message asked to forget it, the action is ``forgotten:`` followed by the id of the batch of changes.
 """
 FORGETTING: Final = "forget"
 """``Message.action`` of a message that asks to forget something.
@@ -44,7 +44,7 @@ def is_forgotten(action: str | None) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Consent:
-    """A user's wish about memory, and the result. Holdfast obeyed the wish when the message was added."""
+    """A user's wish about memory, and the changes that Holdfast made to obey it. The wish is obeyed when its message is added."""
 
     wish: Literal["off_record", "resume", "forget", "remember"]
     """The wish: not to keep something, to keep things again, to forget something, or to remember something."""
@@ -86,7 +86,7 @@ class Message:
     text: str
     at: datetime
     seq: int = 0
-    """Sequence number that the store assigned to this message."""
+    """Sequence number of this message, assigned by the store."""
     speaker: str | None = None
     """Name of the speaker, if several people share a role."""
     client_id: str | None = None

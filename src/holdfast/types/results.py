@@ -55,7 +55,7 @@ class Hit:
     is_near_miss: bool = False
     """True if the hit shares words with a question, such as a name, but its meaning is too different to be an answer."""
     left_out_by: LeftOutBy | None = None
-    """Why a context does not show the hit. None if it is shown, or belongs to no context."""
+    """Why a context does not show the hit. None if the context shows the hit, or if the hit is not part of a context."""
 
     def score_by(self, arm: str) -> float | None:
         """Return the score of one arm (search method), or None if that arm did not find the hit."""
@@ -134,7 +134,7 @@ class Context:
     """The whole block."""
     tokens: int
     stable: str
-    """The part with pinned memories. It changes only when they change.
+    """The part with the pinned memories. It changes only when a pinned memory changes.
 
     For prompt caches, use ``stable`` and then ``changing`` instead of ``text``. The tags of ``text`` contain a nonce that is
     new in each block.
@@ -172,12 +172,13 @@ class Receipt:
     jobs: int = 0
     vectors: int = 0
     rebuilt: int = 0
-    """Number of memories that lost only some of their sources. They were derived again from the remaining sources."""
+    """Number of memories that were derived again from their remaining sources, because only some of their sources were erased."""
     status: Literal["erased", "pending"] = "erased"
     """``erased``, or ``pending`` if the rows are removed but their bytes may still be in a file.
 
-    The bytes are overwritten later. They wait if another connection still reads an older state of the store. They also wait if
-    one scrub is to serve several erasures: quick erasures in a file, and erasures within one ``scrub_interval`` in PostgreSQL.
+    Pending bytes are overwritten later. One reason to wait is another connection that still reads an older state of the
+    store. The other reason is that one scrub can serve several erasures: erasures of a file in quick succession, or erasures
+    in PostgreSQL within one ``scrub_interval``.
     """
     verified: bool = False
     residue: tuple[str, ...] = ()
@@ -227,11 +228,11 @@ class Stats:
     bytes: int
     """Size of the store on disk in bytes."""
     waiting_for_model: int = 0
-    """Number of queued jobs that wait until the chat model answers again. Rules have done their work meanwhile."""
+    """Number of queued jobs that wait until the chat model answers again. Rules have already done the work of these jobs."""
 
     @classmethod
     def of(cls, counts: Mapping[str, Any]) -> "Stats":
-        """Build the statistics from the counts of a store."""
+        """Build the statistics from the counts that a store returns."""
         return cls(**{**counts, "models": tuple(counts["models"])})
 
     def __repr__(self) -> str:

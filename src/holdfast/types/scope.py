@@ -20,7 +20,7 @@ class Scope:
 
     @property
     def owner(self) -> dict[str, str]:
-        """The user, the app and the agent of this scope, without the missing ones."""
+        """The user, app and agent of this scope, by the name of the part. Parts that the scope does not have are left out."""
         parts = {"user": self.user, "app": self.app, "agent": self.agent}
         return {part: name for part, name in parts.items() if name is not None}
 

@@ -35,19 +35,19 @@ class TracedCandidate:
     """The memory's kind, or ``message``."""
     outcome: Outcome
     rank: int | None = None
-    """Place in the ranking, from 1. None if it was listed without a search, such as a pinned memory."""
+    """Place in the ranking, starting at 1. None for a candidate that no search had to find, such as a pinned memory."""
     score: float | None = None
     margin: float | None = None
-    """How far it is above the relevance floor. None if it was not ranked."""
+    """How far the candidate is above the relevance floor, as a difference of logits. None if it was not ranked."""
     strength: float | None = None
     """How well the candidate matches the question, as a logit. The score is computed from it."""
     similarity: float | None = None
     why: tuple[Reason, ...] = ()
-    """The arms that found it, with its rank in each."""
+    """The arms (search methods) that found the candidate, with its rank in each."""
     repeats: str | None = None
-    """Id of the better hit that it repeats."""
+    """Id of the better hit that the candidate repeats, if there is one."""
     revision: int | None = None
-    """Revision of the memory at that time."""
+    """Revision that the memory had when the context block was built."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,7 +129,7 @@ class Trace:
 
 
 def _notices(details: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the stored notices with their codes. Traces of earlier versions contain no codes."""
+    """Return the notices in the stored details of a trace, as translatable texts. Earlier versions stored them as plain texts."""
     return tuple(map(with_code, details.get("notices", ()), chain(details.get("notice_codes", ()), repeat(None))))
 
 
@@ -159,7 +159,7 @@ class Explanation:
     trace: Trace
     """The trace of the recall that was run for this explanation. It is not stored."""
     replaced_by: str | None = None
-    """Id of the memory that superseded it."""
+    """Id of the memory that superseded the explained memory, if there is one."""
 
     @property
     def outcome(self) -> Outcome:

@@ -36,8 +36,8 @@ class Translatable(str):
 def translatable(code: str, template: str, /, **values: Value) -> Translatable:
     """Create a translatable text. ``template`` is in English, with the names of the values in braces.
 
-    ``code`` names the text in the translations. Texts with the same code have the same meaning and the same values; their
-    templates may differ, for example in singular and plural.
+    ``code`` names the text in the translations. Texts with the same code mean the same and have values of the same names.
+    Their templates may differ, for example in singular and plural.
     """
     return Translatable(template.format_map(values), code, values)
 
@@ -72,7 +72,10 @@ def _decode(value: Any) -> Value:
 
 
 def without(text: str, part: str) -> str:
-    """Return ``text`` without any occurrence of ``part``. If the text is translatable, its values are changed in the same way."""
+    """Return ``text`` with every occurrence of ``part`` removed.
+
+    If the text is translatable, ``part`` is also removed from its values.
+    """
     short = text.replace(part, "")
     if not isinstance(text, Translatable):
         return short

@@ -15,7 +15,7 @@ COLUMNS = frozenset({"id", "app_id", "content", "created_at", "updated_at", "sou
 _FIELDS = ("importance", "tags")
 """Entries of the design's metadata that are fields of a memory."""
 _NAMES = {"relatedConversations": RELATED}
-"""Names of the design's other metadata, if the engine has another name for them."""
+"""Maps the design's names of other metadata entries to the engine's names, where they differ."""
 
 
 def read_apps(path: Path) -> Iterator[Record]:

@@ -30,7 +30,8 @@ SCHEMA = "holdfast"
 APPLICATION = "holdfast"
 """Application name of Holdfast's connections. The server lists it in ``pg_stat_activity``.
 
-``rewriting.py`` recognizes Holdfast's connections by this name, because they never hold a snapshot for longer than a statement.
+``rewriting.py`` ignores connections with this name when it looks for old snapshots, because Holdfast's connections never
+hold a snapshot for longer than a statement.
 """
 
 _SEARCH_PATH = f"SELECT set_config('search_path', '{SCHEMA}, ' || current_setting('search_path'), false)"
@@ -89,15 +90,15 @@ def connect(url: str, *, limits: PoolLimits, application: str = APPLICATION) -> 
 def is_pooled(raw: "psycopg.Connection[Row]") -> bool:
     """Return True if a pooler such as PgBouncer stands between this process and the server.
 
-    When a client connects, a pooler reports a process number of its own. This number differs from the number of the server
-    process that runs the statements.
+    When a client connects, it is told the number of its server process. A pooler reports a number of its own, which differs
+    from the number of the process that runs the statements.
     """
     row = raw.execute("SELECT pg_backend_pid()", prepare=False).fetchone()
     return row is not None and row[0] != raw.info.backend_pid
 
 
 def connection_arguments(raw: "psycopg.Connection[Row]", limits: PoolLimits, *, is_pooled: bool = False) -> dict[str, Any]:
-    """Return the arguments for opening pooled connections.
+    """Return the keyword arguments with which the pool opens its connections.
 
     The pgvector type is looked up once, on the open connection ``raw``, instead of once per pooled connection.
     """

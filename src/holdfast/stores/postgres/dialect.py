@@ -57,9 +57,9 @@ class PostgresDialect:
     def metadata_any(self, path: Sequence[str], condition: Callable[[str], Part], *, of: Candidates = "both") -> Part:
         """Return the SQL condition that the metadata entry at a path fulfills ``condition``.
 
-        If the entry is a list, it is enough that one of its elements fulfills the condition. ``condition`` is a function: it gets
-        the SQL name of a value and returns the SQL condition on this value. ``of`` selects whether the condition is applied to
-        the entry, to its elements, or to both.
+        ``condition`` is a function: it gets the SQL name of a value and returns the SQL condition on this value. ``of`` says
+        which values are tested: the entry itself, the elements of an entry that is a list, or both. It is enough that one of
+        the tested values fulfills the condition.
         """
         sql, *values = condition("entry.value")
         elements = "json_array_elements(CASE WHEN json_typeof(found.value) = 'array' THEN found.value ELSE '[]'::json END)"
@@ -131,9 +131,9 @@ class PostgresDialect:
         return f"to_char(to_timestamp({column} / 1000000) AT TIME ZONE 'UTC', 'YYYY-MM-DD')"
 
     def is_shared_with(self) -> str:
-        """Return the SQL condition that an app shares its memories with another app.
+        """Return the SQL condition that an app shares its memories with another app. The other app is bound as a parameter.
 
-        It is true if the app's ``sharing`` list contains ``*`` or the other app, which is bound as a parameter.
+        The condition is true if the app's ``sharing`` list contains ``*`` or the other app.
         """
         return "EXISTS (SELECT 1 FROM json_array_elements_text(sharing::json) AS one (name) WHERE one.name IN (?, '*'))"
 

@@ -28,9 +28,10 @@ _MAX_CHUNKS = 4096
 
 
 class Postings:
-    """Writes the full-text index within one transaction, and counts the added and removed chunks and terms of each partition.
+    """Writes the full-text index within one transaction.
 
-    :meth:`finish` stores these counts at the end of the transaction.
+    It also counts the chunks and terms that are added to or removed from each partition. :meth:`finish` stores these counts
+    at the end of the transaction.
     """
 
     def __init__(self) -> None:
@@ -136,8 +137,8 @@ def _units(connection: PostgresSession, tenant: str, item: int) -> list[tuple[in
 class ItemFilter(NamedTuple):
     """SQL conditions that an item must fulfill to be found by a search.
 
-    ``filtered`` is True if the conditions could exclude most items. The search then reads all chunks that match the query.
-    Otherwise it reads only a limited number of them.
+    ``filtered`` is True if the conditions could exclude most items. The search then reads all chunks that match the query,
+    otherwise only a limited number of them.
     """
 
     clauses: Clauses
@@ -172,8 +173,8 @@ def search(
 def _frequencies(connection: PostgresSession, place: TenantPartitions, terms: Sequence[frozenset[str]]) -> list[bm25.Counted]:
     """Return each query term with the number of chunks that contain it, rarest term first.
 
-    A term can have several spellings: the stems of a word in several languages. A chunk counts once for each spelling that it
-    contains. ``place`` has the tenant and the partitions in which chunks are counted.
+    ``place`` has the tenant and the partitions in which chunks are counted. A term can have several spellings: the stems of a
+    word in several languages. A chunk counts once for each spelling that it contains.
     """
     sql = "SELECT term, count(*) FROM postings WHERE tenant = ? AND partition = ANY(?) AND term = ANY(?) GROUP BY term"
     spellings = sorted(frozenset().union(*terms))

@@ -40,10 +40,10 @@ class Listener:
         self._start()
 
     def announce(self) -> None:
-        """Notify the listeners of a new job. Call this after the transaction that queued the job.
+        """Notify the listeners of a new job. Call this after the transaction that queued the job was committed.
 
-        PostgreSQL commits transactions with a notification one after another. To keep others from waiting, this commit does not
-        wait for the disk. If a notification is lost, workers still find the job when they poll.
+        PostgreSQL commits transactions with a notification one after another. To keep this queue short, the commit does not wait
+        for the disk. If a notification is lost, workers still find the job when they poll.
         """
         with contextlib.suppress(StoreError), self._connections.write(durable=False) as session:
             session.execute("SELECT pg_notify(?, ?)", (_CHANNEL, self._tenant[:2000]))

@@ -1,14 +1,15 @@
 """Advisory locks that serialize writes for the same user. SQLite needs none: it has a single writer.
 
-The engine reads in a transaction, and its writes depend on the rows that it read. For example, it stores a text only if
-it found no equal text. Before a write reads rows, it therefore locks each user whose data it reads or changes. This data
-cannot change until the write commits. The isolation level is READ COMMITTED: each statement sees everything that was
-committed before the statement began. Writes for different users do not wait for each other. All data without a user
+What a transaction writes depends on the rows that it has read. For example, the engine stores a text only if it found no
+equal text. So a transaction locks each user whose data it reads or changes, before it reads the rows. Other transactions
+cannot change these rows until it commits. Writes for different users do not wait for each other. All data without a user
 shares one lock. Each setting, app, access key and stored response has its own lock.
 
+The isolation level is READ COMMITTED: each statement sees everything that was committed before the statement began.
 SERIALIZABLE is not used, because it can reject a transaction at COMMIT. The store could not repeat the transaction, since
-its code belongs to the caller. If two writes take two locks in opposite order, the server detects the deadlock, and one
-of the writes fails as busy.
+its code belongs to the caller.
+
+If two writes take two locks in opposite order, the server detects the deadlock, and one of the writes fails as busy.
 """
 
 import hashlib
@@ -32,7 +33,7 @@ class Locks:
     def hold(self, names: Iterable[str]) -> bool:
         """Take the locks with these names, in a fixed order. Return True if at least one of them is new to this transaction.
 
-        In that case, rows that were read before the call may have changed, so read them again.
+        If the result is True, read the rows again: they may have changed before the lock was taken.
         """
         wanted = {_number(self._tenant, name) for name in names} - self._held
         if not wanted or self._whole:
@@ -56,8 +57,8 @@ class Locks:
 def _number(*names: str) -> int:
     """Return the key of an advisory lock. ``names`` are the tenant and the name of the lock.
 
-    The lock of the whole tenant has only the tenant's name. If two locks hash to the same key, their writers wait for each
-    other needlessly.
+    For the lock of the whole tenant, ``names`` is only the tenant. The key is a hash. If two locks have the same key, their
+    writers wait for each other needlessly.
     """
     digest = hashlib.blake2b("\0".join(("holdfast", *names)).encode("utf-8", "surrogatepass"), digest_size=8)
     return int.from_bytes(digest.digest(), "big", signed=True)

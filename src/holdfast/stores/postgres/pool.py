@@ -1,12 +1,12 @@
 """The connections of one tenant. Their number is limited, and they are reopened after a fork or when they are lost.
 
-A read whose connection is lost is repeated once. A write whose connection is lost before COMMIT was sent is rolled
-back by the server. If the connection is lost during COMMIT, the store asks the server on a new connection whether the
-transaction was committed.
+A read whose connection is lost is repeated once. If the connection is lost before COMMIT was sent, the server rolls the
+write back. If it is lost during COMMIT, the store opens a new connection and asks the server whether the transaction
+was committed.
 
-That question has a pitfall: after a crash, PostgreSQL can give the id of a lost transaction to a new transaction.
-Every crash also restarts the server's statistics. So the store counts a transaction as committed only if the start
-time of the statistics is unchanged.
+The answer can be misleading: after a crash, PostgreSQL can give the id of a lost transaction to a new transaction. Every
+crash also restarts the server's statistics. So the store counts a transaction as committed only if the start time of
+the statistics is unchanged.
 """
 
 import contextlib
@@ -43,7 +43,7 @@ class Transaction:
 
 
 class _HeldConnection:
-    """The connection that a thread uses for all reads of a snapshot. It is taken from the pool at the first read."""
+    """The connection that a thread uses for all reads of a snapshot. The first read takes it from the pool."""
 
     def __init__(self) -> None:
         self.lease = contextlib.ExitStack()
@@ -110,10 +110,10 @@ class PostgresConnections:
         return session
 
     def read(self, query: Callable[[], R]) -> R:
-        """Get a connection for this thread, call ``query``, and return its result. ``query`` finds the connection in `session`.
+        """Get a connection for this thread, call ``query``, and return its result. ``query`` uses the connection in `session`.
 
-        If the connection is lost, call ``query`` once more with another connection. If this thread is already using a
-        connection, ``query`` gets the same connection, and is not called again after a loss.
+        If the connection is lost, ``query`` is called once more with another connection. A nested call of this method uses the
+        connection of the outer call, and does not repeat ``query``.
         """
         if getattr(self._local, "session", None) is not None:
             return query()
@@ -254,9 +254,9 @@ class PostgresConnections:
             raise StoreError(f"{NAME} rolled back this write, because one of its statements failed. Nothing was stored.")
 
     def _resolve_commit(self, transaction: Transaction, lost: psycopg.Error) -> None:
-        """Make sure that a transaction was committed, after its connection was lost during the commit.
+        """Find out whether a transaction was committed, after its connection was lost during the commit.
 
-        Return if the server has committed the transaction. Raise an error if the server rolled it back, or if the outcome is
+        Return if the server has committed the transaction. Raise an error if the server has rolled it back, or if the outcome is
         unknown. ``lost`` is the error that reported the lost connection.
         """
         deadline = time.monotonic() + self.limits.connect_timeout
@@ -279,8 +279,8 @@ class PostgresConnections:
     def _status(self, transaction: Transaction) -> str:
         """Return the state of a transaction: committed, aborted, in progress, reused or unknown.
 
-        "Reused" means that the server has crashed since, and that it knows the id as committed. That can be another transaction
-        to which the server gave the same id after the crash.
+        "Reused" means that the transaction with this id was committed, but the server has crashed in between. After a crash, the
+        server can give the same id to another transaction, so the committed transaction may be that one.
         """
         query = "SELECT pg_xact_status($1::xid8), pg_stat_get_bgwriter_stat_reset_time()::text"
         try:

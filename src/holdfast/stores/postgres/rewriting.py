@@ -50,8 +50,7 @@ def full_vacuum(session: PostgresSession, table: str) -> None:
 def obstacle(session: PostgresSession, table: str) -> str | None:
     """Return why a table cannot be replaced by a copy, or None if it can be replaced.
 
-    An obstacle is any object that an administrator attached to the table, such as a trigger. Replacing the table would remove
-    this object.
+    A table cannot be replaced if an administrator attached an object to it, such as a trigger. The object would be lost.
     """
     attached = {
         "a publication": "SELECT 1 FROM pg_publication_rel WHERE prrelid = ?::regclass",
@@ -199,8 +198,8 @@ class TableCopy:
     def _all_rows(self) -> Iterator[None]:
         """Context manager: make the rows of all tenants visible to this connection.
 
-        If row level security applies to the database user, a setting makes the policies of the tables admit all rows. If it
-        does not apply, ``row_security`` is set to off. Then PostgreSQL raises an error instead of hiding rows.
+        If row level security applies to the database user, a setting makes the policies of the tables admit all rows. Otherwise
+        ``row_security`` is set to off, so that PostgreSQL raises an error if it would hide a row.
         """
         if self._is_filtered:
             self._session.execute("SET holdfast.rewriting = 'on'")
@@ -307,10 +306,10 @@ class TableCopy:
                 return
 
     def _check_snapshots(self) -> None:
-        """Raise ``LockNotAvailable`` if another program, such as a dump that has just begun, holds a snapshot.
+        """Raise ``LockNotAvailable`` if another program holds a snapshot, for example a dump that has just begun.
 
-        That program would not see the rows of the copy. Holdfast's own connections see them, because they take a new snapshot
-        for each statement.
+        With its older snapshot, that program would not see the rows of the copy. Holdfast's own connections see them, because
+        they take a new snapshot for each statement.
         """
         if fetch_value(
             self._session,

@@ -26,9 +26,11 @@ _KEPT = 100
 def covering(session: PostgresSession, requested: str) -> tuple[Unreachable, ...] | None:
     """Find the last finished scrub that covers an erasure. Return the places that this scrub could not reach.
 
-    Return None if there is no such scrub. A scrub covers an erasure if it began after the erasure was committed. ``requested`` is
-    the number of the transaction that erased the rows. If this server has not assigned the number yet, the rows were erased on
-    another server before the store was copied here. Then every scrub on this server covers the erasure.
+    ``requested`` is the number of the transaction that erased the rows. A scrub covers the erasure if it began after this
+    transaction was committed. Return None if there is no such scrub.
+
+    A number that this server has not assigned yet comes from another server, from which the store was copied. In this case,
+    every scrub on this server covers the erasure.
     """
     row = fetch(
         session,
@@ -40,9 +42,9 @@ def covering(session: PostgresSession, requested: str) -> tuple[Unreachable, ...
 
 
 def is_due(session: PostgresSession, interval_seconds: float) -> bool:
-    """Return True if it is time for a scrub: there was none yet, or the last one began at least ``interval_seconds`` ago.
+    """Return True if there was no scrub yet, or if the last one began at least ``interval_seconds`` ago.
 
-    If the last scrub did not finish, the next one is already due after ``_RETRY_SECONDS``, unless the interval is shorter.
+    If the last scrub did not finish, the next one is due after ``_RETRY_SECONDS`` or ``interval_seconds``, whichever is less.
     """
     return bool(
         fetch_value(

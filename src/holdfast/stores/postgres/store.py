@@ -120,7 +120,7 @@ class PostgresStore(SQLReads):
         return
 
     def preload(self) -> None:
-        """Do nothing. A PostgreSQL store needs no further imports, because it is already connected."""
+        """Do nothing. All modules that a search needs were imported when the store was opened."""
 
     def guard(self, query: Callable[[], R]) -> R:
         """Call ``query`` with a connection of this tenant. PostgreSQL's errors are raised as Holdfast errors.
@@ -345,7 +345,8 @@ class PostgresStore(SQLReads):
           scrub has already removed this tenant's erased data, only search.
         - ``later``: Only search ``files``. If ``scrub_interval`` is 0, scrub at once instead.
 
-        With ``rewrite=False``, nothing is done, because PostgreSQL removes erased data only by rewriting files.
+        Nothing is done with ``rewrite=False``, because PostgreSQL removes erased data only by rewriting files. Nothing is done
+        either if the server can be reached only through a pooler.
         """
         self._connections.check_open()
         if not rewrite or (when == "due" and not self._may_scrub()):
@@ -372,10 +373,10 @@ class PostgresStore(SQLReads):
         return None if requested is None else self.guard(lambda: scrub_schedule.covering(self.connection, requested))
 
     def _may_scrub(self) -> bool:
-        """Return True if a call of :meth:`scrub` with ``when="due"`` should do its work now, False if it is too early.
+        """Return True if a call of :meth:`scrub` with ``when="due"`` may do its work now, False if it is too early.
 
-        The work can be done if the scrub interval has passed. It can also be done if an earlier scrub has already removed this
-        tenant's erased data, because then only the search for needles is left.
+        It may do its work if the scrub interval has passed. It also may if an earlier scrub has already removed this tenant's
+        erased data, because then only the search for needles is left.
         """
         if self._covered() is not None:
             return True

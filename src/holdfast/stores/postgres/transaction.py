@@ -321,8 +321,8 @@ class PostgresTransaction(SQLTransaction):
 
         ``worker`` gets the lease, which ends at ``until``. ``now`` is the current time. With ``kinds``, only jobs of these
         kinds are leased. ``exclusive`` also names kinds: while a job of one of these kinds is leased, all other jobs of these
-        kinds in the same scope are skipped. To ensure this, a lock makes the workers of a tenant run this method one after
-        the other.
+        kinds in the same scope are skipped. To ensure this, calls with ``exclusive`` take a lock, so that the workers of a
+        tenant make them one after the other.
         """
         if exclusive:
             self._locks.hold(["leases"])
@@ -332,7 +332,7 @@ class PostgresTransaction(SQLTransaction):
         """Return True if the worker that ``job`` names still holds the lease of the job, for the same attempt.
 
         If the result is True, no other worker can take the lease before the transaction ends. This method locks the job's user
-        before the job. Erasing a user takes the two locks in the same order, so the two operations cannot deadlock.
+        before the job, in the same order as an erasure of the user. So the two cannot deadlock.
         """
         if isinstance(user := job.payload.get("user"), str):
             self._locks.hold([_user(user)])

@@ -30,8 +30,8 @@ def put(
     """Store the vectors of chunks that are still queued for embedding, and return the number of stored vectors.
 
     ``name`` is the name of the embedding model. A chunk is a pair of item number and chunk number. ``vectors`` has one row
-    per chunk. Chunks that were removed meanwhile are skipped. The transaction that stores a vector also deletes its chunk
-    from the queue, so concurrent writers of one chunk wait for each other.
+    per chunk. Chunks that were removed meanwhile are skipped. The same transaction deletes the chunks from the queue, so
+    that concurrent writers of one chunk wait for each other.
     """
     model = vector_tables.model_number(connection, tenant, name)
     if model is None or not chunks:
@@ -160,8 +160,10 @@ def _nearest(connection: PostgresSession, parameters: _VectorQuery, partition: i
     """Rank the items of a partition with its HNSW index. Items that the filter excludes are skipped.
 
     ``dimensions`` is the number of dimensions of the indexed vectors. Return rows of (item, chunk, partition, distance),
-    nearest first. The index scan ends after a limited number of vectors. If it finds fewer than ``limit`` items, only few
-    items pass the filter. The query is then compared with the vectors of all these items, which is fast.
+    nearest first.
+
+    The index scan ends after a limited number of vectors. If it has found fewer than ``limit`` items by then, only few items
+    pass the filter. The query is then compared with the vectors of all items that pass, which is fast.
     """
     item_filter = parameters.item_filter.clauses
     found = connection.execute_planned(

@@ -16,7 +16,7 @@ Counted: TypeAlias = tuple[int, frozenset[str]]
 MATCHES = 2000
 """Approximate maximum number of matching chunks that a search reads."""
 FEW_CHUNKS = 2
-"""Number of matching chunks that a search reads in addition for each excluded item, in place of the item's own chunks."""
+"""Number of additional matching chunks that a search reads per excluded item, because chunks of excluded items are of no use."""
 K1, B = 1.2, 0.75
 """BM25 constants. ``K1`` sets the saturation of the term frequency, ``B`` the influence of the text length."""
 
@@ -24,8 +24,9 @@ K1, B = 1.2, 0.75
 def bound_of(*, filtered: bool, excluded: int) -> int | None:
     """Return the maximum number of matching chunks that a search reads, or None for no maximum.
 
-    ``excluded`` is the number of items that are left out of the results. Each of these items raises the maximum. A filtered
-    search has no maximum, because the filter could exclude every match that was read.
+    ``excluded`` is the number of items that are left out of the results. Each excluded item raises the maximum, because the
+    search may read its chunks in vain. A filtered search has no maximum, because the filter could exclude every chunk that
+    was read.
     """
     return None if filtered else MATCHES + excluded * FEW_CHUNKS
 
@@ -33,8 +34,8 @@ def bound_of(*, filtered: bool, excluded: int) -> int | None:
 def chosen(known: Sequence[Counted], bound: int | None) -> list[Counted]:
     """Return the rarest terms of a query. Only chunks that contain one of these terms become candidates.
 
-    Together the terms match at most ``bound`` chunks. The rarest term is always included, even if it alone matches more.
-    ``known`` is sorted, rarest term first.
+    Terms are taken, rarest first, as long as together they match at most ``bound`` chunks. The rarest term is always taken.
+    ``known`` has the terms of the query, rarest first.
     """
     taken: list[Counted] = []
     total = 0
@@ -57,10 +58,9 @@ def rarity(count: int) -> float:
 def is_ranked(known: Sequence[Counted], limit: int) -> bool:
     """Return True if the database itself should order the matching chunks by BM25.
 
-    Two conditions must be met: the query has a single term, and the number of chunks with this term is greater than the
-    number of candidates to score, but not greater than ``MATCHES``. With several terms, candidates are selected by the rarity
-    of their terms. With a single term, all matching chunks have the same rarity, so the database must order them. For more
-    than ``MATCHES`` chunks, this would take too long.
+    With several terms, candidates are selected by the rarity of their terms. With a single term, all matching chunks have
+    the same rarity. So the database orders them, if there are more of them than candidates to score. If there are more than
+    ``MATCHES``, ordering them would take too long.
 
     ``known`` has each query term with the number of chunks that contain it. ``limit`` is the number of results of the search.
     """
@@ -77,11 +77,11 @@ def _scored(limit: int) -> int:
 
 
 def best_of(weights: Mapping[int, float], known: Sequence[Counted], limit: int) -> list[int]:
-    """Return the row numbers of the candidates to score: those with the highest weight. On equal weights, newer rows come first.
+    """Return the row numbers of the candidates to score: those with the highest weight. Of equal weights, newer rows come first.
 
-    ``weights`` maps the row number of each candidate to its weight, the summed rarity of its terms. ``known`` are the terms of
-    the query. If the query has only one term, ``weights`` is already in the right order. ``limit`` is the number of results of
-    the search.
+    ``weights`` maps the row number of each candidate to its weight, which is the sum of the rarities of its terms. ``known``
+    are the terms of the query. If there is only one term, the candidates in ``weights`` must already be in order. ``limit``
+    is the number of results of the search.
     """
     count = _scored(limit)
     if len(known) == 1:  # already in order

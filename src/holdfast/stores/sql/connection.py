@@ -61,9 +61,9 @@ class SQLDialect(Protocol):
     def metadata_any(self, path: Sequence[str], condition: Callable[[str], Part], *, of: Candidates = "both") -> Part:
         """Return the SQL condition that the metadata entry at a path fulfills ``condition``.
 
-        If the entry is a list, it is enough that one of its elements fulfills the condition. ``condition`` is a function: it
-        gets the SQL name of a value and returns the SQL condition on this value. ``of`` selects whether the condition is
-        applied to the entry, to its elements, or to both.
+        ``condition`` is a function: it gets the SQL name of a value and returns the SQL condition on this value. ``of`` says
+        which values are tested: the entry itself, the elements of an entry that is a list, or both. It is enough that one of
+        the tested values fulfills the condition.
         """
         ...
 
@@ -112,9 +112,9 @@ class SQLDialect(Protocol):
         ...
 
     def is_shared_with(self) -> str:
-        """Return the SQL condition that an app shares its memories with another app.
+        """Return the SQL condition that an app shares its memories with another app. The other app is bound as a parameter.
 
-        It is true if the app's ``sharing`` list contains ``*`` or the other app, which is bound as a parameter.
+        The condition is true if the app's ``sharing`` list contains ``*`` or the other app.
         """
         ...
 
@@ -131,7 +131,7 @@ class Connection(Executor, Protocol):
     """Interface of a database connection, for the code that both SQL stores share."""
 
     known: dict[Hashable, Any] | None
-    """Cache for the results of small lookups during a snapshot. None when no snapshot is active."""
+    """Cache for the results of small queries during a snapshot. None if no snapshot is active."""
 
     @property
     def dialect(self) -> SQLDialect:
@@ -202,7 +202,7 @@ def fetch_value(connection: Executor, sql: str, values: Sequence[Any] = ()) -> A
 def upsert(table: str, columns: str, *, key: int = 1) -> str:
     """Return the SQL statement that inserts a row, or replaces the row with the same key.
 
-    The key consists of the tenant and the first ``key`` columns of ``columns``.
+    The key consists of the tenant and the first ``key`` names in ``columns``.
     """
     names = columns.split(", ")
     same = ", ".join(["tenant", *names[:key]])

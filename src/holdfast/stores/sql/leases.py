@@ -15,9 +15,9 @@ from holdfast.stores.sql.rows import JOB_COLUMNS, marks, stamp, to_job
 from holdfast.types import Job
 
 _MAX_DELAY = timedelta(minutes=15)
-"""Upper limit for the pause before a retry of a job. A later retry can only come from a wrong clock, so it is due at once."""
+"""Maximum pause before a job is retried. A retry time beyond this limit comes from a wrong clock, so the job is due now."""
 _MAX_LEASE = timedelta(minutes=45)
-"""Upper limit for the remaining time of a lease. A lease that ends later can only come from a wrong clock, so it has expired."""
+"""Maximum remaining time of a lease. A lease that ends later comes from a wrong clock, so it counts as expired."""
 _SCOPE_PARTS = ("app", "user", "agent")
 _DUE = "(not_before <= ? OR (attempt > 0 AND not_before > ?) OR created_at > ?)"
 
@@ -36,11 +36,11 @@ def next_job(
 
     ``now`` is the current time, and ``until`` the end of the new lease. With ``kinds``, only jobs of these kinds are
     considered. ``exclusive`` also names kinds: while a job of one of these kinds is running, all other jobs of these kinds in
-    the same scope are skipped. ``lock`` is an SQL clause for locking the rows, which is appended to the queries.
+    the same scope are skipped. ``lock`` is an SQL clause that locks the selected row.
 
-    After the clock was set back, stored times can lie far in the future. This must not delay a job. So a job is also due if
-    it was created in the future, or if its retry lies more than ``_MAX_DELAY`` ahead. A lease that ends more than
-    ``_MAX_LEASE`` ahead counts as expired, unless it ends at ``until`` or earlier.
+    If the clock was wrong, stored times can lie far in the future. They must not delay a job. So a job that was created in
+    the future is due, and so is a job whose retry time is more than ``_MAX_DELAY`` ahead. A lease that ends more than
+    ``_MAX_LEASE`` ahead and after ``until`` counts as expired.
     """
     too_late = max(until, now + _MAX_LEASE)
     apart, scopes = _not_in_running_scopes(connection, tenant, now, too_late, list(exclusive))
@@ -80,8 +80,8 @@ def _not_in_running_scopes(
 ) -> tuple[str, list[Any]]:
     """Return an SQL condition that excludes jobs of the given ``kinds`` in each scope where a job of these kinds is running.
 
-    Also return the bound values of the condition. A running job counts until its lease expires. A lease that ends after
-    ``too_late`` counts as expired.
+    The second result has the bound values of the condition. A job counts as running until its lease expires. A lease that
+    ends after ``too_late`` counts as expired.
     """
     if not kinds:
         return "", []

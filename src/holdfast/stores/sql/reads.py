@@ -134,8 +134,8 @@ class SQLReads(TraceReads):
     def count_memories(self, wanted: MemoryFilter) -> int:
         """Count the memories that :meth:`memories` would list without a limit.
 
-        The count of all matching memories, including expired ones, is cached during a snapshot. The number of expired ones is
-        then subtracted. They are few, and an index finds them.
+        During a snapshot, one count is cached: that of all matching memories, expired or not. The expired ones are counted
+        each time and subtracted, which is fast because they are few and indexed.
         """
         clauses = memory_clauses(self.connection, self.tenant, replace(wanted, unexpired_at=None))
         sql = f"SELECT count(*) FROM memories WHERE {clauses.sql}"
@@ -171,8 +171,8 @@ class SQLReads(TraceReads):
     def places(self, seqs: Collection[int]) -> list[MessagePlace]:
         """Return the fields of messages that recall needs, such as session, speaker, time and dialogue act.
 
-        ``seqs`` are the sequence numbers of the messages. The text is included only if the message contains a question, or if
-        its dialogue act (question, statement, ...) is unknown.
+        ``seqs`` are the sequence numbers of the messages. The text of a message is included only if the message contains a
+        question, or if its dialogue act (question, statement, ...) is unknown.
         """
         clauses = Clauses(self.connection.dialect, "tenant = ?", self.tenant)
         clauses.among("seq", list(seqs))

@@ -42,19 +42,20 @@ _MutableMemory: Any = make_dataclass("_MutableMemory", [field.name for field in 
 _MutableMessage: Any = make_dataclass("_MutableMessage", [field.name for field in fields(Message)], slots=True)
 
 _IN_PLACE = (21, 22, 23, 29)
-"""Positions of the columns of a memory row that can change within a revision. The hash does not cover them.
+"""Positions of the columns that can change without a new revision: expires_at, last_used_at, last_seen_at and recorded_to.
 
-These are expires_at, last_used_at, last_seen_at and recorded_to.
+The hash of a memory row does not cover these columns.
 """
 _HASHED_MEMORY_COLUMNS = 30
-"""Number of leading columns of a memory row that the hash covers, except ``_IN_PLACE``.
+"""Number of columns at the start of a memory row that the hash covers, except those in ``_IN_PLACE``.
 
-The hash covers the namespace and the indexed texts only if they are set, so that it fits the rows of older versions.
+The two columns after these, namespace and indexed texts, are covered only if one of them is set. Older versions did not
+have these columns, so the hashes of their rows stay valid.
 """
 _HASHED_MESSAGE_COLUMNS = 12
-"""Number of leading columns that the hash of a message row covers. The columns after these are derived from them.
+"""Number of columns at the start of a message row that the hash covers.
 
-A payload is covered, too. Rows of older versions have none.
+The payload is covered, too, if the message has one. The other columns can be computed again from the messages.
 """
 _PAYLOAD = MESSAGE_COLUMNS.split(", ").index("payload")
 

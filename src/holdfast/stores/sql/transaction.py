@@ -107,10 +107,10 @@ class SQLTransaction(SQLReads, JobWrites, TraceWrites):
             self._index(partition, texts)
 
     def _detach_replies(self, questions: Sequence[int]) -> None:
-        """Make replies no longer findable by these questions. ``questions`` are sequence numbers of messages.
+        """Remove the text of these questions from the replies to them. ``questions`` are sequence numbers of messages.
 
-        A reply stores the text of the question that it answers, and is indexed with this text. The text is removed from the reply
-        and from its index entries. The reply is then found only by its own text.
+        A reply stores the text of the question that it answers, and is indexed with this text. Both are removed, so the reply is
+        then found only by its own text.
         """
         sql = f"SELECT {MESSAGE_COLUMNS} FROM messages WHERE tenant = ? AND answers IN ({marks(questions)})"
         for row in fetch(self._connection, sql, (self.tenant, *questions)) if questions else ():
@@ -250,7 +250,7 @@ class SQLTransaction(SQLReads, JobWrites, TraceWrites):
         self._vectors.drop_model(self._connection, self.tenant, model)
 
     def add_spend(self, spend: Spend) -> None:
-        """Add model costs to the totals of their day, purpose and model."""
+        """Add calls, tokens, seconds and US dollars to the totals of their day, purpose and model."""
         self._connection.execute(
             f"INSERT INTO spend (tenant, {SPEND_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) "
             "ON CONFLICT (tenant, day, purpose, model) DO UPDATE SET calls = spend.calls + excluded.calls, "
@@ -372,7 +372,7 @@ class SQLTransaction(SQLReads, JobWrites, TraceWrites):
                 self.set_app(replace(other, shares_with=tuple(name for name in other.shares_with if name != app)))
 
     def _unindex(self, item: int) -> int:
-        """Remove an item from the full-text index and the vectors, in any partition. Return the number of removed vectors."""
+        """Remove an item from the full-text index, and remove its vectors. Return the number of removed vectors."""
         partition: int | None = fetch_value(
             self._connection, "SELECT partition FROM units WHERE tenant = ? AND item = ?", (self.tenant, item)
         )

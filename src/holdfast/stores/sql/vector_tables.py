@@ -89,9 +89,9 @@ def count_missing(connection: Connection, tenant: str, name: str, partitions: Co
 
 
 def pairwise(items: Sequence[int], found: Sequence[int], vectors: "NDArray[np.float32]") -> "NDArray[np.float32]":
-    """Return a matrix with the cosine of each pair of items. It is 0 if one of the two has no vector.
+    """Return a matrix with the cosine of each pair of items. The cosine is 0 if one of the two items has no vector.
 
-    ``found`` are the items that have a vector, in the order of the rows of ``vectors``.
+    ``found`` are the items that have a vector. Row n of ``vectors`` is the vector of item n of ``found``.
     """
     place = {item: n for n, item in enumerate(items)}
     matrix = np.zeros((len(items), vectors.shape[1]), dtype=np.float32)

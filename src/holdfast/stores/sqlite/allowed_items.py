@@ -31,8 +31,8 @@ class AllowedItems(NamedTuple):
 class AllowedItemsCache:
     """Caches the items that the last filter allowed, until another connection writes to the file.
 
-    SQLite's ``data_version`` shows such writes. It does not show the connection's own writes, so only read-only connections use
-    the cache.
+    SQLite's ``data_version`` reveals such writes. It does not reveal the connection's own writes, so only read-only
+    connections use the cache.
     """
 
     def __init__(self) -> None:

@@ -26,7 +26,7 @@ _APPLICATION_ID = 0x486F6C64
 BUSY_SECONDS = 60.0
 """Maximum time to wait for a lock before a call fails, in seconds."""
 _SPARE_PAGES = 32
-"""Number of pages that stay free for erasing, if the operating system limits the size of the file."""
+"""Number of pages that stay free, so that data can still be erased when the file reaches the size limit of this process."""
 
 _inherited: list[object] = []
 """Connections that this process inherited through a fork during a transaction.
@@ -101,7 +101,8 @@ class SQLiteConnections:
     def fresh(self) -> Iterator[FileConnection]:
         """Context manager: open a new connection, and close it at the end of the ``with`` block.
 
-        The integrity check of the full-text index needs it, because other connections have cached data of that index.
+        The integrity check of the full-text index needs a new connection, because other connections have cached parts of the
+        index.
         """
         if self._closed:
             raise StoreClosed(f"{self.path} is closed. Open the store again.")
@@ -154,7 +155,7 @@ class SQLiteConnections:
 
     @contextlib.contextmanager
     def _turn(self) -> Iterator[None]:
-        """Context manager: wait until this tenant gets the write lock of this process, and hold the lock."""
+        """Context manager: wait for the write lock of this process, and hold the lock. Tenants get the lock in turns."""
         self._turns.acquire(self._tenant)
         try:
             with at_full_speed():
@@ -281,8 +282,8 @@ def translate_errors(path: Path) -> Iterator[None]:
 def limit_pages(connection: apsw.Connection, *, spare: int = _SPARE_PAGES) -> None:
     """Limit the number of pages in the file, so that it stays below the size limit of this process (``ulimit -f``).
 
-    The page limit leaves ``spare`` pages free for erasing. Without a page limit, the write-ahead log could contain pages that do
-    not fit into the file, and the log could then never be emptied. If the process has no size limit, no page limit is set.
+    The limit leaves ``spare`` pages free for erasing. Without the limit, the write-ahead log could contain pages that do not
+    fit into the file. Such a log could never be emptied. If the process has no size limit, nothing is limited.
     """
     limit = file_size_limit()
     if limit is not None:

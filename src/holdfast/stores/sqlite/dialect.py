@@ -50,9 +50,9 @@ class SQLiteDialect:
     def metadata_any(self, path: Sequence[str], condition: Callable[[str], Part], *, of: Candidates = "both") -> Part:
         """Return the SQL condition that the metadata entry at a path fulfills ``condition``.
 
-        If the entry is a list, it is enough that one of its elements fulfills the condition. ``condition`` is a function: it gets
-        the SQL name of a value and returns the SQL condition on this value. ``of`` selects whether the condition is applied to
-        the entry, to its elements, or to both.
+        ``condition`` is a function: it gets the SQL name of a value and returns the SQL condition on this value. ``of`` says
+        which values are tested: the entry itself, the elements of an entry that is a list, or both. It is enough that one of
+        the tested values fulfills the condition.
         """
         entry = f"step{len(path) - 1}"
         elements, own = condition("element"), condition(entry)
@@ -123,18 +123,19 @@ class SQLiteDialect:
         return f"date({column} / 1000000, 'unixepoch')"
 
     def is_shared_with(self) -> str:
-        """Return the SQL condition that an app shares its memories with another app.
+        """Return the SQL condition that an app shares its memories with another app. The other app is bound as a parameter.
 
-        It is true if the app's ``sharing`` list contains ``*`` or the other app, which is bound as a parameter.
+        The condition is true if the app's ``sharing`` list contains ``*`` or the other app.
         """
         return "EXISTS (SELECT 1 FROM json_each(sharing) WHERE value IN (?, '*'))"
 
 
 def _steps(path: Sequence[str]) -> str:
-    """Return the FROM and WHERE clauses of a query for the metadata entry at a path.
+    """Return the FROM and WHERE clauses of a query that finds the metadata entry at a path.
 
-    For the path ``a``, ``b``, the query joins two tables: ``step0`` lists the members of the metadata, and ``step1`` the members
-    of the object ``a``. The names of the path are bound as parameters. The entry is the row of the last table.
+    The query joins one table per name of the path. For the path ``a``, ``b``, the table ``step0`` lists the entries of the
+    metadata, and ``step1`` lists the entries of the object ``a``. The row of the last table is the entry. The names are bound
+    as parameters.
     """
     tables = ["json_each(metadata) AS step0"]
     for number in range(1, len(path)):

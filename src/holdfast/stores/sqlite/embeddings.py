@@ -240,10 +240,10 @@ class IndexCache:
             self._total -= self._sizes.pop(key, 0)
 
     def codes_of(self, model: int, items: Sequence[int]) -> "tuple[list[int], NDArray[np.int8]] | None":
-        """Return two lists of the same order: the items, and the int8 code (quantized vector) of each item's first chunk.
+        """Return two results in the same order: the items, and the int8 code (quantized vector) of each item's first chunk.
 
-        The order can differ from the order of ``items``. Only the few most recently used indexes in the cache are searched.
-        Return None if an item is missing in them. The indexes need not be up to date, because an item's vector never changes.
+        The order can differ from the order of ``items``. Only the few most recently used indexes are searched. Return None if one
+        of the items is in none of them. The indexes need not be up to date, because an item's vector never changes.
         """
         with self._lock:
             recent = itertools.islice(reversed(self._indexes.items()), _RECENT_INDEXES)
@@ -290,8 +290,8 @@ def _load(connection: FileConnection, tenant: str, model: int, partition: int) -
 def of_one_length(rows: Sequence[Row]) -> list[Row]:
     """Return only the rows whose vector has the most common number of dimensions. The last column of a row is the vector's code.
 
-    Vectors of one model can have different numbers of dimensions, because an earlier version of Holdfast allowed another model to
-    be used under the same name.
+    All vectors of a model should have the same number of dimensions. An earlier version of Holdfast allowed another model
+    under the same name, so its stores can contain vectors of different lengths.
     """
     lengths = Counter(len(row[-1]) for row in rows)
     if len(lengths) <= 1:

@@ -63,7 +63,7 @@ def _versions() -> str:
 
 _RESTORE = translatable("restore", "Restore a backup: holdfast restore FILE")
 _DAMAGE = (apsw.Error, UnicodeError, LookupError, ValueError, TypeError, ArithmeticError)
-"""Errors that reading a damaged page can raise: SQLite's errors, and Python's errors about values that no version has written."""
+"""Errors that reading a damaged page can raise: SQLite's errors, and Python's errors about values that Holdfast never writes."""
 
 
 def _attempt(name: str, check: Callable[[], Finding]) -> Finding:

@@ -21,12 +21,12 @@ from holdfast.stores.sqlite.write_turns import turns_of
 __all__ = ["AWAITED", "RewritePace", "begin", "finish", "is_covered", "last_begun", "pace_of"]
 
 AWAITED = "rewrite awaited"
-"""Name of a tenant's setting, recorded at each erasure: the number of the last rewrite that had begun by then.
+"""Name of a tenant's setting. Its value is the number of the last rewrite that had begun before the tenant's last erasure.
 
-Only a rewrite with a higher number covers the tenant's erasures.
+Only a rewrite with a higher number covers the erasure.
 """
 _BEGUN, _FINISHED = "rewrite begun", "rewrite finished"
-"""Names of two sequences: one has the number of the last rewrite that has begun, the other of the last one that has finished."""
+"""Names of two sequences: the number of the last rewrite that has begun, and of the last rewrite that has finished."""
 _MAX_SHARE = 1 / 200
 """Maximum share of its running time that a process spends on rewriting a file.
 
@@ -40,9 +40,9 @@ As long as any saved time is left, an erasure may rewrite the file at once, howe
 _MAX_WAIT_SECONDS = 600.0
 """Maximum time that a rewrite waits for a moment in which other tenants do not write."""
 _QUICK_BYTES = 2 * 1024 * 1024
-"""Size of a file that is rewritten so quickly that other tenants need not be spared."""
+"""Maximum size of a file that is rewritten even while other tenants write, because such a rewrite is quick."""
 _BUSY_TURNS, _BUSY_SECONDS = 3, 5.0
-"""Other tenants are writing if they had at least this many turns within the last seconds."""
+"""Other tenants count as writing if they requested the write lock at least three times in the last five seconds."""
 
 
 def last_begun(connection: Connection) -> int:
@@ -62,10 +62,9 @@ def finish(connection: Connection, number: int) -> None:
 
 
 def is_covered(connection: Connection, awaited: str | None) -> bool:
-    """Return True if the file was rewritten after a tenant's last erasure, and the rewrite has finished.
+    """Return True if the file was rewritten completely after a tenant's last erasure.
 
-    ``awaited`` is the number, as text, of the last rewrite that had begun by the time of that erasure. If it is None, return
-    False.
+    ``awaited`` is the number, as text, of the last rewrite that had begun before the erasure. If it is None, return False.
     """
     return awaited is not None and _number(connection, _FINISHED) > int(awaited)
 
@@ -94,8 +93,8 @@ class RewritePace:
     def is_due(self, tenant: str) -> bool:
         """Return True if a rewrite for the erasures of a tenant can begin now.
 
-        This process must have time left for rewrites, and no other tenant may be writing, unless the rewrite is quick or has
-        waited long enough.
+        This process must have time left for rewrites. In addition, one of three conditions must be met: no other tenant is
+        writing, or the file is small, or the rewrite has waited long enough.
         """
         with self._guard:
             self._refill()
@@ -115,7 +114,7 @@ class RewritePace:
             self._waiting_since = None
 
     def _is_disturbing(self, tenant: str) -> bool:
-        """Return True if other tenants would have to wait for a rewrite that begins now."""
+        """Return True if other tenants are writing and the file is too large for a quick rewrite."""
         is_busy = self._turns.recent_turns_of_others(tenant, _BUSY_SECONDS) >= _BUSY_TURNS
         return is_busy and self._path.stat().st_size > _QUICK_BYTES
 

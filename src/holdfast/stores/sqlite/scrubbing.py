@@ -31,15 +31,16 @@ A larger file is vacuumed only if erased data is still found in it.
 _WAIT_SECONDS = 3.0
 """Maximum time to wait until the log can be emptied."""
 _FIRST_BLOCK_MS, _MAX_BLOCK_MS = 10, 100
-"""Time that the first attempt to empty the log waits for readers, and the maximum. Nobody can write meanwhile.
+"""Milliseconds for which the first attempt to empty the log waits for readers, and the maximum for later attempts.
 
-Each attempt waits twice as long as the one before it. Most readers need a few milliseconds.
+Each attempt waits twice as long as the one before it. Nobody can write while an attempt waits. Most readers need only a
+few milliseconds.
 """
 _PAUSE_RATIO = 3
-"""Length of the pause between two attempts, relative to the attempt before it. Others can write meanwhile.
+"""Length of the pause between two attempts to empty the log, as a multiple of the attempt before it. Others write meanwhile.
 
-So a reader that needs the log makes others wait for at most a quarter of the time. With attempts of 100 ms and pauses of 20 ms,
-the writes of a neighbor waited for five sixths of it.
+So a reader that needs the log blocks other writers for at most a quarter of the time. With pauses of 20 ms after attempts
+of 100 ms, they were blocked for five sixths of the time.
 """
 
 
@@ -54,13 +55,16 @@ def scrub(
 ) -> tuple[bool, tuple[str, ...]]:
     """Overwrite removed data in the file and its log, and search both for the needles (byte strings from the erased data).
 
-    Return (complete, residue). ``complete`` is True if the write-ahead log could be emptied. It is False on a full disk, where
-    the file cannot be rewritten. ``residue`` names the files that still contain a needle.
+    Return (complete, residue). ``complete`` is True if all steps could be done. ``residue`` names the files that still
+    contain a needle.
 
-    With ``rewrite``, the file is rewritten before the search. This step is skipped if the file is very large, or if a rewrite
-    with a number higher than ``awaited`` has finished (see :func:`rewrites.is_covered`). If the search finds a needle and the
-    log could be emptied, the file is rewritten even without ``rewrite``, and searched again. ``may_rewrite`` returns False if
-    that must wait. Then ``complete`` is False.
+    1. With ``rewrite``, the file is rewritten. This step is skipped if the file is very large, or if a rewrite with a number
+       higher than ``awaited`` has finished (see :func:`rewrites.is_covered`).
+    2. The write-ahead log is emptied, and the files are searched. If the log cannot be emptied, ``complete`` is False.
+    3. If a needle was found and the log is empty, the file is rewritten even without ``rewrite``, and searched again. If
+       ``may_rewrite`` returns False, this step must wait, and ``complete`` is False.
+
+    On a full disk, the file cannot be rewritten, and ``complete`` is False.
     """
     try:
         if rewrite and path.stat().st_size <= _REWRITE_UP_TO:
@@ -86,8 +90,8 @@ def scrub(
 def _rewrite(connections: SQLiteConnections, awaited: str | None = None) -> None:
     """Rewrite the file with VACUUM. Do nothing if the file was already rewritten after the erasures.
 
-    ``awaited`` is the number of the last rewrite that had begun before the erasures. So a finished rewrite with a higher number
-    came after them. If ``awaited`` is None, the file is always rewritten.
+    ``awaited`` is the number of the last rewrite that had begun before the erasures. A finished rewrite with a higher number
+    therefore came after them. If ``awaited`` is None, the file is always rewritten.
     """
     with connections.exclusive() as connection:
         if rewrites.is_covered(connection, awaited):
@@ -109,9 +113,10 @@ def _empty_log(connections: SQLiteConnections, path: Path) -> bool:
 
 
 def _try_to_empty_log(connections: SQLiteConnections, path: Path, block_ms: int) -> bool:
-    """Move the write-ahead log into the file and truncate the log. Wait for readers for at most ``block_ms``.
+    """Move the write-ahead log into the file and truncate the log. Wait at most ``block_ms`` for readers.
 
-    Return False if a reader needs the log, or if another connection is moving it into the file: SQLite does not wait for that.
+    Return False if a reader still needs the log. Also return False if another connection is moving the log into the file,
+    because SQLite does not wait for that.
     """
     with translate_errors(path):
         fetch(connections.reader(), "PRAGMA wal_checkpoint(PASSIVE)")  # does most of the work and blocks nobody
@@ -195,7 +200,7 @@ def _files_holding(connection: FileConnection, path: Path, needles: Sequence[byt
 def _blocks(connection: FileConnection, which: int, file: Path, step: int = 1 << 20) -> Iterator[bytes]:
     """Read a file in blocks of ``step`` bytes through SQLite. ``which`` is 0 for the store file and 1 for its log.
 
-    Opening and closing the file directly would release the locks that this process holds on it.
+    The file is not opened directly, because closing it would release the locks that this process holds on it.
     """
     size = file.stat().st_size
     for offset in range(0, size, step):

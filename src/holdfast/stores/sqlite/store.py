@@ -208,7 +208,7 @@ class SQLiteStore(SQLiteSearch):
                 self._space.keep_reserve()
 
     def count_memories(self, wanted: MemoryFilter) -> int:
-        """Count memories. The count is cached until something is written to the file, by this store or by another."""
+        """Count the memories that a filter selects. The count is cached until any process writes to the file."""
         with self.snapshot():
             return super().count_memories(wanted)
 
@@ -233,7 +233,7 @@ class SQLiteStore(SQLiteSearch):
             return [*findings, *index_maintenance.check(self._connections, self.tenant, self._external, deep=deep)]
 
     def tidy(self) -> bool:
-        """Do one step of work that makes searches faster. Return False if there is nothing to do.
+        """Do one step of maintenance that makes searches faster. Return False if there is nothing to do.
 
         A step merges segments of the full-text index, updates an external index, or loads a partition's words into memory.
         """
@@ -303,11 +303,11 @@ class SQLiteStore(SQLiteSearch):
         ``files`` are searched.
 
         With ``rewrite``, the file is rewritten, unless it is very large. Without ``rewrite``, only the log is emptied,
-        because SQLite has already overwritten the removed data in the file itself (``secure_delete``). If a needle is still
-        found and the log could be emptied, the file is rewritten even then.
+        because SQLite has already overwritten the removed data in the file itself (``secure_delete``). In both cases, the file
+        is rewritten if a needle is still found after the log was emptied.
 
         With ``when="now"``, the file is rewritten at once. With ``due`` or ``later``, the rewrite is skipped if the file was
-        already rewritten after the erasures. It is postponed if the store is ``paced`` and has used up its time for rewrites, or
+        already rewritten after the erasures. A ``paced`` store postpones the rewrite if it has used up its time for rewrites, or
         if other tenants are writing. Then nothing is overwritten, and ``complete`` is False. Call this method again later with
         ``due``.
         """
@@ -337,9 +337,8 @@ class SQLiteStore(SQLiteSearch):
     def _may_rewrite(self, awaited: str | None) -> bool:
         """Return True if a scrub can run now, False if it must wait (see :meth:`rewrites.RewritePace.is_due`).
 
-        A scrub need not wait if the file was already rewritten after this tenant's erasures, because it then skips the rewrite.
-        ``awaited`` is the number of the last rewrite that had begun before these erasures. So if a rewrite with a higher number
-        has finished, it came after them.
+        ``awaited`` is the number of the last rewrite that had begun before this tenant's erasures. If a rewrite with a higher
+        number has finished, the scrub skips the rewrite and need not wait.
         """
         return (
             self._rewrite_pace is None

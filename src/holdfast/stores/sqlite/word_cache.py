@@ -23,7 +23,7 @@ from holdfast.stores.sqlite.words import PartitionState, PartitionTerms, rank
 _EAGER_TERMS = 20_000
 """A partition with at most this many terms is loaded on its first search. Loading that many takes 10 to 20 ms."""
 _TERMS_PER_SEARCH = 10_000
-"""Time that one search saves if its partition is in memory, expressed as the number of terms that can be loaded in this time."""
+"""Number of terms that can be loaded in the time that a search saves if its partition is already in memory."""
 _MAX_BYTES = 32 * 1024 * 1024
 """Maximum size of the cache in bytes."""
 
@@ -31,8 +31,8 @@ _MAX_BYTES = 32 * 1024 * 1024
 class _SearchStart(NamedTuple):
     """State of the cache and the store file at the start of a search.
 
-    ``last_item`` is the highest item number in the store file. ``clearings`` counts how often the cache was cleared.
-    The state shows later whether another thread cleared or updated the cache during the search.
+    ``last_item`` is the highest item number in the store file. ``clearings`` counts how often the cache was cleared. A later
+    comparison with these values shows whether another thread cleared or updated the cache during the search.
     """
 
     last_item: int
@@ -51,10 +51,9 @@ class WordCache:
         self._lock = threading.Lock()
         self._words: OrderedDict[int, PartitionTerms] = OrderedDict()
         self._waiting: dict[int, int] = {}
-        """Large partitions that are not loaded yet, each with a number that shows how often the partition was searched.
+        """Large partitions that are not loaded yet. Each is mapped to a number, to which every search adds ``terms_per_search``.
 
-        Each search adds ``terms_per_search`` to the number. The partition is loaded once the number reaches its number of
-        terms.
+        A partition is loaded once this number reaches the number of terms in the partition.
         """
         self._total = 0
         self._scrubs = 0
@@ -96,7 +95,8 @@ class WordCache:
         """Rank by BM25 the items that have a term in common with the query. An item is ranked by its best chunk.
 
         ``wanted`` has the spellings of each query term. Only items in ``allowed`` are returned, or all items if it is None.
-        Items in ``excluded`` are left out. Return None if a partition is not in memory and is too large to be loaded now.
+        Items in ``excluded`` are left out. Return None if one of the partitions is an archive, or if it is not in memory and
+        too large to be loaded now.
         """
         if "archive" in partitions.values():
             return None
@@ -127,10 +127,10 @@ class WordCache:
         return False
 
     def _is_due(self, number: int, state: PartitionState) -> bool:
-        """Return True if a waiting partition should be loaded now.
+        """Return True if a partition need not wait any longer.
 
-        This is the case if the partition was searched often enough, or if it has become so small that its next search would
-        load it anyway. ``number`` is the number of the partition, and ``state`` has its current counts.
+        Either it was searched often enough to be loaded now, or it has become so small that its next search loads it. ``number``
+        is the number of the partition, and ``state`` has its current counts.
         """
         with self._lock:
             return self._waiting.get(number, 0) >= state.terms or state.terms <= self._eager_terms

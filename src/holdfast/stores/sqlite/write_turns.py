@@ -15,7 +15,7 @@ from holdfast.runtime import forks
 __all__ = ["WriteTurns", "turns_of"]
 
 _REMEMBERED = 64
-"""Number of the latest turns that are kept. They show whether other tenants are writing."""
+"""Number of the latest requests for the lock that are remembered. They show whether other tenants are writing."""
 
 
 class WriteTurns:
@@ -36,7 +36,7 @@ class WriteTurns:
         self._queues: OrderedDict[str, deque[tuple[int, threading.Event]]] = OrderedDict()
         """The waiting threads of each tenant. The first tenant is served next."""
         self._latest: deque[tuple[float, str]] = deque(maxlen=_REMEMBERED)
-        """Time and tenant of the latest turns."""
+        """Time and tenant of the latest requests for the lock."""
 
     def acquire(self, tenant: str, *, blocking: bool = True) -> bool:
         """Take the lock for this thread. Without ``blocking``, return False if another thread holds the lock or waits for it."""
@@ -76,7 +76,7 @@ class WriteTurns:
             return sum(map(len, self._queues.values()))
 
     def recent_turns_of_others(self, tenant: str, seconds: float) -> int:
-        """Count how often other tenants requested the lock in the last ``seconds``. Only the latest requests are remembered."""
+        """Count how often other tenants requested the lock in the last ``seconds``. At most the latest 64 requests are known."""
         since = time.monotonic() - seconds
         with self._guard:
             return sum(at >= since and whose != tenant for at, whose in self._latest)

@@ -36,19 +36,22 @@ class Pace:
     """Limits on the work of one search in an external index, and of one update of the index."""
 
     max_scanned: int = 512
-    """Maximum number of queued vectors that a search compares with the query itself, because they are not in the index yet."""
-    max_applied_first: int = 0
-    """Maximum number by which the queued vectors may exceed ``max_scanned`` while searches still use the index.
+    """Maximum number of queued vectors that one search may have to compare with the query itself.
 
-    If there are too many queued vectors, but not more than that, a search first applies a batch of changes to the index. If
-    there are more, the search runs in memory. The default is 0, because applying a batch to Chroma can take seconds.
+    Queued vectors are not in the index yet. If there are more than this, see ``max_applied_first``.
+    """
+    max_applied_first: int = 0
+    """Number of queued vectors beyond ``max_scanned`` with which a search still uses the index.
+
+    Such a search first applies a batch of changes to the index. If even more vectors are queued, the search runs in memory.
+    The default is 0, because applying a batch to Chroma can take seconds.
     """
     batch_size: int = 256
     """Maximum number of changes per batch."""
     retry_seconds: float = 60.0
-    """Maximum time, in seconds, until an unavailable index is tried again.
+    """Maximum pause, in seconds, before an unavailable index is tried again.
 
-    The first wait takes one second, and each further wait twice as long as the one before.
+    The first pause takes one second, and each further pause is twice as long as the one before.
     """
     max_results: int = 4096
     """Maximum number of results that a search requests from the index. If these are not enough, the search runs in memory."""
@@ -69,7 +72,7 @@ class IndexFeed:
         forks.register(self)
 
     def after_fork(self) -> None:
-        """Forget the open indexes in a forked child. They stay open in the parent."""
+        """Drop the references to the open indexes in a forked child. The indexes stay open in the parent."""
         self._lock = threading.RLock()
         self._open: dict[int, tuple[str, ExternalIndex]] = {}
         self._verified: set[str] = set()

@@ -34,10 +34,10 @@ _log = logging.getLogger("holdfast")
 _MAX_REBUILDS = 3
 """Maximum number of times that a process rebuilds a damaged index. After that, searches use the in-memory index."""
 _MAX_UNREACHED = 16
-"""Maximum number of stored vectors that a search may miss although the index contains them.
+"""Maximum number of vectors that the index contains but that a search does not find.
 
-A graph index like Chroma's now and then contains a vector that no search reaches. A search ranks such vectors itself. If there
-are more of them, the index is rebuilt.
+A graph index like Chroma's can contain a few vectors that no search reaches. The store then compares these vectors with
+the query itself. If there are more than this maximum, the index is rebuilt.
 """
 
 _FIRST_PAUSE_SECONDS = 1.0
@@ -122,13 +122,13 @@ class QueuedIndex:
         *,
         retry: bool = True,
     ) -> list[Match] | None:
-        """Return the nearest items among the vectors in the index and the queued vectors, which are not in the index yet.
+        """Return the items nearest to the query. With ``allowed``, only these items are returned.
 
-        Return None if the index cannot be used now or finds too few items. With ``allowed``, only these items are returned.
+        Vectors in the index and queued vectors, which are not in the index yet, are compared. Return None if the index cannot be
+        used now or finds too few items.
 
-        If the index misses more than ``_MAX_UNREACHED`` vectors that it should contain, search once more, with
-        ``retry=False``. If as many are missing again, raise ``IndexInvalid``. Fewer missing vectors are compared directly
-        with the query.
+        The index may fail to find some of its vectors. Up to ``_MAX_UNREACHED`` such vectors are compared directly with the
+        query. If there are more, search once more, with ``retry=False``. If there are still more, raise ``IndexInvalid``.
         """
         build = self._searchable_build(model, partitions)
         if build is None:
@@ -177,9 +177,9 @@ class QueuedIndex:
     def _searchable_build(self, model: int, partitions: Collection[int]) -> Build | None:
         """Return the current build of a model's index, or None if a search cannot use the index now.
 
-        A search can use the index if at most ``max_scanned`` changes are queued for the partitions. If more changes are queued,
-        one batch of them is applied first. Return None if the batch cannot be applied, or if more than ``max_scanned`` +
-        ``max_applied_first`` changes are queued.
+        A search can use the index if at most ``max_scanned`` changes are queued for the partitions. If more are queued, one batch
+        is applied first. If this is not possible, or if more than ``max_scanned + max_applied_first`` changes are queued, return
+        None.
         """
         build = self._feed.build(model)
         if build is None:
@@ -263,7 +263,7 @@ class QueuedIndex:
         return True
 
     def check(self, *, deep: bool) -> Finding:
-        """Report the state of the index. ``deep`` also compares the vector keys in the index with the keys in the SQLite file."""
+        """Check the index, and return the finding. With ``deep``, also compare its vector keys with those in the SQLite file."""
         builds = queue.builds(self._feed.connection, self._feed.tenant)
         waiting = sum(queue.count_waiting(self._feed.connection, self._feed.tenant, model) for model in builds)
         where = f"{self.place.name.partition(':')[0]} at {self.place.describe()}"

@@ -15,10 +15,10 @@ from holdfast.stores.sql.rows import marks
 
 
 class VectorChange(NamedTuple):
-    """A queued change of one vector. ``mark`` is a random number, which is replaced when the vector changes again.
+    """A queued change of one vector. ``mark`` is a random number that identifies the change.
 
-    After a batch was applied, a change is removed from the queue only if its mark is still the same. So a newer change stays
-    queued.
+    If the vector changes again, the entry in the queue gets a new mark. After a batch was applied, an entry is removed from
+    the queue only if its mark is still the same. So a newer change stays queued.
     """
 
     key: VectorKey
