@@ -1,4 +1,4 @@
 """Permanent removal of data. ``erase.py`` removes data with everything derived from it.
 
-A memory that has other sources too is derived again from these sources by ``rebuild.py``.
+If only some sources of a memory are removed, ``rebuild.py`` derives the memory again from the remaining sources.
 """

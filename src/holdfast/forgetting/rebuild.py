@@ -135,10 +135,10 @@ def _base(tx: Transaction, preset: Preset, lost: Memory, made: Sequence[Memory])
 
 
 def _topic_note(tx: Transaction, lost: Memory, made: Sequence[Memory]) -> Put | None:
-    """Write the note on a topic again, from the remaining memories of the topic. Return the Put that stores the note.
+    """Summarize a topic again from its remaining memories. Return the Put for the new topic note.
 
-    ``lost`` is the removed note. ``made`` are the memories that the erasure has already derived again. Return None if no
-    memory of the topic remains.
+    A topic note is a memory that summarizes a topic. ``lost`` is the removed note. ``made`` are the memories that the erasure
+    has already derived again. Return None if no memory of the topic remains.
     """
     remaining = [*tx.memories(MemoryFilter(ids=list(lost.sources))), *(memory for memory in made if memory.topic == lost.topic)]
     if not remaining:

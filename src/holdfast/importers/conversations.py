@@ -167,7 +167,7 @@ def fitting(text: str) -> str:
 
 
 def close_conversation(tx: Transaction, digester: Digester, talk: OpenConversation, now: datetime) -> Outcome:
-    """Store the session of a conversation and queue its digest.
+    """Store the session of a conversation and queue its digest. Return what was done: ``imported``, ``known`` or ``empty``.
 
     If no memories are to be learned from the conversation, mark the session as digested instead of queueing a digest.
     """

@@ -41,7 +41,7 @@ class NoteWriter:
         self._said: set[tuple[Scope, str]] = set()
         self._files = MovedFiles(source)
         self._moved: dict[tuple[Scope, str], str] = {}
-        """The earlier id of each note whose file was moved, by scope and id."""
+        """The earlier id of each note whose file was moved, by the scope and the new id of the note."""
         self.redacted = 0
         """Number of stored memories in which secrets were replaced."""
 

@@ -55,7 +55,7 @@ class Note:
     """Id in the foreign program. A second import skips a memory with the same id."""
     text: str
     file: str | None = None
-    """Path of the document that the note is a section of. The id starts with it."""
+    """Path of the document that the note is a section of. The note's id starts with this path."""
     kind: str | None = None
     """Name of the kind. If the preset has no such kind, the default kind is used and the name is kept in the metadata."""
     other_kind: str | None = None
@@ -86,7 +86,7 @@ SkipReason: TypeAlias = Literal["template"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SkippedFile:
-    """A file that was not imported, although its folder was."""
+    """A file in an imported folder that was not imported itself."""
 
     file: str
     """Path of the file in the folder."""

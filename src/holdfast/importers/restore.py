@@ -54,7 +54,7 @@ class Restore:
     preset: Preset
 
     def apply(self, entry: Entry) -> Outcome:
-        """Store an entry, unless the store already has it."""
+        """Store an entry, unless the store already has it. Return what was done, such as ``imported`` or ``known``."""
         if isinstance(entry, UserProfile):
             return self._user(entry)
         if isinstance(entry, AppRecord):

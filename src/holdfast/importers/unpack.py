@@ -17,10 +17,10 @@ MAX_UNPACKED_BYTES = 1 << 30
 
 @contextmanager
 def unpacked(archive: Path) -> Iterator[Path]:
-    """Yield a temporary folder with the content of an archive. Files keep their dates.
+    """Context manager: unpack an archive into a temporary folder, and yield the folder. Files keep their dates.
 
-    If the archive contains only one folder or one file, yield the path of that folder or file. Errors name the archive, not
-    the temporary folder.
+    If the archive contains only one folder or one file, the path of that folder or file is yielded. Errors name the archive,
+    not the temporary folder.
     """
     with tempfile.TemporaryDirectory(prefix="holdfast-unpacked-") as name:
         folder = Path(name)

@@ -28,7 +28,7 @@ _UNHASHED: Final = ("HOLDFAST_RESIDENT_IDLE_MINUTES",)
 
 
 class EndpointUnsafe(OSError):
-    """Raised if other users can change the folder of the socket. Such a folder must not be used."""
+    """Raised if the folder of the socket belongs to another user or is a symbolic link. Such a folder must not be used."""
 
 
 class StoreOptions(NamedTuple):
@@ -98,7 +98,10 @@ def _home() -> str:
 
 
 def prepare_folder(endpoint: Endpoint) -> None:
-    """Create the folder of the socket with mode 0700. Raise ``EndpointUnsafe`` if it belongs to another user."""
+    """Create the folder of the socket, with mode 0700.
+
+    Raise ``EndpointUnsafe`` if the folder belongs to another user or is a symbolic link.
+    """
     from pathlib import Path  # noqa: PLC0415  (only for starting)
 
     from holdfast.runtime.private_files import create_folder  # noqa: PLC0415  (as above)
@@ -188,7 +191,7 @@ def _prove_to_server(wire: Wire, secret: str) -> bool:
 
 
 def prove_to_client(wire: Wire, secret: str) -> bool:
-    """Prove that the server knows the secret. Return True if the client also knows it."""
+    """Prove to the client that the server knows the secret. Return True if the client proves that it knows the secret, too."""
     import hmac  # noqa: PLC0415  (only for ports)
     import secrets  # noqa: PLC0415  (as above)
 

@@ -1,7 +1,7 @@
 """The ``holdfast hook`` command: pass an event of a coding agent to the resident process, and print its answer.
 
 A hook must never stop its client, so it always exits with 0. It prints nothing if the resident process is not ready in
-time. An event that must not be lost is handed to a new resident process, if none is running.
+time. If no resident process is running, the hook starts one, which then handles the event.
 """
 
 import json

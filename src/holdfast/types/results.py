@@ -49,7 +49,7 @@ class Hit:
     excerpt: str | None = None
     """The matching part of a long message."""
     successor: Memory | None = None
-    """The live memory that superseded a fact in this message. None if the message states no outdated fact."""
+    """For a message, the live memory that superseded a fact in the message. None if the message states no outdated fact."""
     is_quoted: bool = False
     """True if the hit is a user's message and the text that it shows contains a quotation, such as a pasted e-mail."""
     is_near_miss: bool = False
@@ -68,7 +68,7 @@ class Hit:
 
     @property
     def provenance(self) -> Provenance:
-        """Where the text comes from. For a memory, this is the least trusted origin of its sources."""
+        """Whose words the text is. For a memory, this is the least trusted origin among its sources."""
         if self.is_quoted:
             return "quoted"
         if self.message is not None:
@@ -78,7 +78,7 @@ class Hit:
 
     @property
     def asked(self) -> str | None:
-        """The question that this message answers, or None."""
+        """The question that the found message answers, or None."""
         return self.message.asked if self.message else None
 
     @property

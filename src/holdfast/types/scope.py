@@ -20,7 +20,7 @@ class Scope:
 
     @property
     def owner(self) -> dict[str, str]:
-        """The user, app and agent of this scope, by the name of the part. Parts that the scope does not have are left out."""
+        """The parts of this scope except the tenant, keyed by ``user``, ``app`` and ``agent``. Missing parts are left out."""
         parts = {"user": self.user, "app": self.app, "agent": self.agent}
         return {part: name for part, name in parts.items() if name is not None}
 

@@ -1,6 +1,6 @@
-"""Read the data of the design Rostro: ``memory.db``, the topic pages and the index of recent topics next to it.
+"""Read the data of the design Rostro: ``memory.db``, and next to it the topic pages and the index of recent topics.
 
-A conclusion is in the database and often also on a topic page. It is imported once.
+A conclusion (a memory of Rostro) is in the database and often also on a topic page. It is imported once.
 """
 
 import hashlib

@@ -114,7 +114,7 @@ class ChromaCollection:
     def search(self, query: "NDArray[np.float32]", partitions: Collection[int], limit: int) -> list[VectorKey]:
         """Return the keys of the ``limit`` vectors in these partitions that are nearest to the query by cosine, approximately.
 
-        If fewer than ``limit`` keys are returned, they are the keys of all vectors in these partitions.
+        If fewer than ``limit`` keys are returned, the index has found no further vectors in these partitions.
         """
         with self._calling() as collection:
             found = collection.query(
@@ -284,7 +284,7 @@ class ChromaServer:
         return ChromaCollection(collection, lock=_ServerLock(self._locks / build.build), close=_once(client.close))
 
     def discard(self, build: str, current: Callable[[], Collection[str]]) -> None:
-        """Delete the collection of a build from the server. Do nothing if the server cannot be reached.
+        """Delete the collection of a build from the server. If the server cannot be reached, the collection stays.
 
         Also delete local lock files, except those of the builds whose names ``current`` returns.
         """

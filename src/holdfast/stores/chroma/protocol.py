@@ -90,7 +90,7 @@ class ExternalIndex(Protocol):
     def search(self, query: "NDArray[np.float32]", partitions: Collection[int], limit: int) -> list[VectorKey]:
         """Return the keys of the ``limit`` vectors in these partitions that are nearest to the query by cosine, approximately.
 
-        If fewer than ``limit`` keys are returned, they are the keys of all vectors in these partitions.
+        If fewer than ``limit`` keys are returned, the index has found no further vectors in these partitions.
         """
         ...
 

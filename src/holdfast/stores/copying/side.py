@@ -169,7 +169,7 @@ class Side(ABC):
         return str(found)
 
     def check_schema(self, known: list[Migration]) -> None:
-        """Raise ``StoreError`` if another version of Holdfast, with another schema, began the unfinished copy in this database.
+        """Raise ``StoreError`` if the unfinished copy in this database was begun by a version of Holdfast with another schema.
 
         ``known`` are the migrations that this version knows.
         """

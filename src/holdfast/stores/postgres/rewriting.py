@@ -249,7 +249,7 @@ class TableCopy:
         return applied
 
     def _apply(self) -> int:
-        """Apply the recorded changes: remove the changed rows from the copy, then insert their current version if they exist."""
+        """Apply the recorded changes: remove the changed rows from the copy, then insert those that still exist again."""
         key, columns, run = ", ".join(self._key), ", ".join(self._columns), self._session.execute
         run(f"CREATE TEMPORARY TABLE changed ON COMMIT DROP AS SELECT DISTINCT {key} FROM {self._log}")
         run(f"DELETE FROM {self._log}")

@@ -315,7 +315,7 @@ class PostgresStore(SQLReads):
             self._tidying.release()
 
     def rebuild_index(self) -> int:
-        """Drop the vector indexes of this tenant, and return 0. Later calls of :meth:`tidy` build the indexes again."""
+        """Drop the vector indexes of this tenant, so that later calls of :meth:`tidy` build them again. Always return 0."""
         with self._connections.owner() as session:
             vector_indexes.drop(session, vector_indexes.existing(session, self.tenant))
         self._indexes.clear()

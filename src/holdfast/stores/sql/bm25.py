@@ -60,7 +60,7 @@ def is_ranked(known: Sequence[Counted], limit: int) -> bool:
 
     With several terms, candidates are selected by the rarity of their terms. With a single term, all matching chunks have
     the same rarity. So the database orders them, if there are more of them than candidates to score. If there are more than
-    ``MATCHES``, ordering them would take too long.
+    ``MATCHES``, ordering them would take too long, and the result is False.
 
     ``known`` has each query term with the number of chunks that contain it. ``limit`` is the number of results of the search.
     """

@@ -141,9 +141,9 @@ def item_clauses(dialect: SQLDialect, tenant: str, where: SearchFilter, partitio
 
 
 def add_namespace(clauses: Clauses, exact: Sequence[str] | None, prefix: Sequence[str]) -> None:
-    """Add the conditions on the namespace: that it equals ``exact``, or that it starts with ``prefix``.
+    """Add the condition that the namespace equals ``exact``, if given, and that it starts with ``prefix``, if given.
 
-    They include ``namespace <> ''``, the condition of a partial index, so that the planner can use this index.
+    The SQL text includes ``namespace <> ''``, the condition of a partial index, so that the planner can use this index.
     """
     if exact is not None:
         clauses.add("namespace = ? AND namespace <> ''" if exact else "namespace = ?", dump_namespace(exact))

@@ -76,7 +76,7 @@ class AccessWrites(AccessReads):
     def remove_keys(self, owner: Mapping[str, str]) -> None:
         """Remove the access keys that are bound to a scope of this tenant. ``owner`` names the user, app or agent.
 
-        Keys that open this tenant but are stored by another tenant, such as the operator, are removed, too.
+        Keys that open this tenant but are stored by another tenant are removed, too.
         """
         named = " AND ".join(f"{part} = ?" for part in owner)
         self.connection.execute(f"DELETE FROM keys WHERE opens = ? AND {named}", (self.tenant, *owner.values()))

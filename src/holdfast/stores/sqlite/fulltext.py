@@ -26,7 +26,7 @@ _MAX_CHUNKS = 4096
 _FEW_ALLOWED = 200
 """If a filter allows at most this many items, all of them are scored. That is faster than searching the full-text index."""
 FEW_SEGMENTS = 3
-"""Number of additional segments (separately stored parts) of the full-text index that are tolerated before a merge."""
+"""Number of new segments (separately stored parts) of the full-text index that may exist before segments are merged."""
 _ROWS_AT_ONCE = 50
 """Maximum number of rows that one statement inserts."""
 _MERGED_AT_ONCE = 128

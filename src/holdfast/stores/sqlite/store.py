@@ -51,8 +51,8 @@ class SQLiteTransaction(SQLTransaction):
     def set_setting(self, name: str, value: str) -> None:
         """Store a persistent setting of the engine.
 
-        A transaction that erases data sets the setting that requests a scrub. In this case, also store the number of the last
-        rewrite that has begun. Only a later rewrite, with a higher number, removes the erased data from the file.
+        If the setting requests a scrub, this transaction erases data. In this case, also store the number of the last rewrite
+        that has begun. Only a later rewrite, with a higher number, removes the erased data from the file.
         """
         super().set_setting(name, value)
         if name == SCRUB and value == "pending":

@@ -95,7 +95,7 @@ class WordCache:
         """Rank by BM25 the items that have a term in common with the query. An item is ranked by its best chunk.
 
         ``wanted`` has the spellings of each query term. Only items in ``allowed`` are returned, or all items if it is None.
-        Items in ``excluded`` are left out. Return None if one of the partitions is an archive, or if it is not in memory and
+        Items in ``excluded`` are left out. Return None if a partition is an archive, or if a partition is not in memory and is
         too large to be loaded now.
         """
         if "archive" in partitions.values():

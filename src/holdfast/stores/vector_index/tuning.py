@@ -51,7 +51,10 @@ class Tuning:
     Sorting copies all sketches, so it should be rare.
     """
     moved_limit: int = 4096
-    """Number of added or moved rows up to which the sorted item column is not built again. Each lookup scans these rows."""
+    """Number of added or moved rows after which the sorted copy of the item column is built again.
+
+    These rows are not in the copy, so each lookup scans them. For added rows, `rows._TAIL_SHARE` can allow more.
+    """
 
 
 DEFAULT: Final = Tuning()
