@@ -131,8 +131,8 @@ class NoteWriter:
         """Return the stored memory of a note, or None. ``place`` is the scope and the id of the note.
 
         ``found`` maps the scope and the id of notes to their stored memories. If the file of the note was moved, there can be
-        two memories: one from the new path, and one from the old path. The memory from the new path is returned, unless there
-        is none or it was superseded.
+        two memories: one from the new path, and one from the old path. Normally the one from the new path is returned. If there
+        is none, or if it was superseded, the one from the old path is returned.
         """
         own = found.get(place)
         if place not in self._moved or (own is not None and own.status != "superseded"):

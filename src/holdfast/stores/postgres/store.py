@@ -373,10 +373,10 @@ class PostgresStore(SQLReads):
         return None if requested is None else self.guard(lambda: scrub_schedule.covering(self.connection, requested))
 
     def _may_scrub(self) -> bool:
-        """Return True if a call of :meth:`scrub` with ``when="due"`` may do its work now, False if it is too early.
+        """Return True if a call of :meth:`scrub` with ``when="due"`` can do its work now, False if it is too early.
 
-        It may do its work if the scrub interval has passed. It also may if an earlier scrub has already removed this tenant's
-        erased data, because then only the search for needles is left.
+        The work can be done if the scrub interval has passed. It can also be done earlier if a scrub has already removed this
+        tenant's erased data, because then only the search for needles is left.
         """
         if self._covered() is not None:
             return True

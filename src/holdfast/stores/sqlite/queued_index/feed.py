@@ -36,9 +36,9 @@ class Pace:
     """Limits on the work of one search in an external index, and of one update of the index."""
 
     max_scanned: int = 512
-    """Maximum number of queued vectors that one search may have to compare with the query itself.
+    """Maximum number of queued vectors that one search compares with the query itself, because they are not in the index yet.
 
-    Queued vectors are not in the index yet. If there are more than this, see ``max_applied_first``.
+    If more vectors are queued, see ``max_applied_first``.
     """
     max_applied_first: int = 0
     """Number of queued vectors beyond ``max_scanned`` with which a search still uses the index.
