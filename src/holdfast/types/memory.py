@@ -29,10 +29,7 @@ class Kind:
     renewed_by_use: bool = False
     """True if each use of a memory restarts its lifetime."""
     background: bool = False
-    """True if memories of this kind only summarize messages.
-
-    If the preset keeps messages forever, recall finds the messages themselves and leaves these memories out.
-    """
+    """True if memories of this kind only summarize messages. Recall leaves them out if the preset keeps the messages forever."""
     internal: bool = False
     """True if the preset keeps memories of this kind for its own use. Lists show them only to a caller who asks for this kind."""
     plain: bool = False
@@ -97,10 +94,7 @@ class Memory:
     namespace: tuple[str, ...] = ()
     """Labels that group memories, such as ``("docs", "2026")``. Empty if the memory is in no namespace."""
     indexed: tuple[str, ...] | None = None
-    """Texts that are searched instead of the memory's own text.
-
-    If None, the memory's own text is searched. If empty, recall never finds the memory.
-    """
+    """Texts to search instead of the memory's own text. None to search its own text; empty to hide the memory from recall."""
     redacted: tuple[Redaction, ...] = field(default=(), compare=False)
     """Secrets that were replaced when the memory was written. Only the result of that write lists them; later reads do not."""
 
