@@ -365,7 +365,7 @@ def complete_receipts(store: Store, residue: Sequence[str], *, pending: Collecti
 
     ``residue`` lists the files in which the scrub found erased bytes, and the places that could not be searched. ``scanned``
     has the ids of the receipts whose texts the scrub searched for. ``pending`` has the ids of the receipts that were pending
-    when the scrub began. Receipts in neither of these two collections are not changed.
+    when the scrub began. All other receipts stay as they are.
 
     The status becomes ``pending`` if the scrub found erased bytes in a file, otherwise ``erased``. A receipt becomes verified
     only if its id is in ``scanned``, ``residue`` is empty, and no copy of the store can still contain the texts.

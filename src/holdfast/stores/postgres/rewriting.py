@@ -249,7 +249,7 @@ class TableCopy:
         return applied
 
     def _apply(self) -> int:
-        """Apply the recorded changes: remove the changed rows from the copy, then insert those that still exist again."""
+        """Apply the recorded changes: remove each changed row from the copy, and copy it again if it still exists."""
         key, columns, run = ", ".join(self._key), ", ".join(self._columns), self._session.execute
         run(f"CREATE TEMPORARY TABLE changed ON COMMIT DROP AS SELECT DISTINCT {key} FROM {self._log}")
         run(f"DELETE FROM {self._log}")

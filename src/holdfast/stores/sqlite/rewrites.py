@@ -40,7 +40,7 @@ As long as any saved time is left, an erasure may rewrite the file at once, howe
 _MAX_WAIT_SECONDS = 600.0
 """Maximum time that a rewrite waits for a moment in which other tenants do not write."""
 _QUICK_BYTES = 2 * 1024 * 1024
-"""Maximum size of a file that is rewritten even while other tenants write, because such a rewrite is quick."""
+"""Maximum size in bytes of a file that is rewritten even while other tenants write, because such a rewrite is quick."""
 _BUSY_TURNS, _BUSY_SECONDS = 3, 5.0
 """Other tenants count as writing if they requested the write lock at least three times in the last five seconds."""
 
