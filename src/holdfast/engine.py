@@ -39,9 +39,9 @@ from holdfast.types import (
 hints = logging.getLogger("holdfast.hints")
 """Logger for hints to developers who call the library. The command line disables it and prints its own hints."""
 _HINT_SECONDS = 60.0
-"""Minimum time, in seconds, between two checks for a forgotten ``user=``.
+"""Minimum time, in seconds, between two checks whether the caller may have forgotten ``user=``.
 
-A check counts the users, which reads the whole store. If there are users, the check logs a hint.
+A check runs when a recall without a user finds nothing. It counts the users, which reads the whole store.
 """
 
 
@@ -190,9 +190,8 @@ class Engine(Maintenance):
     ) -> list[Memory]:
         """Store several memories in one transaction: all are stored or none.
 
-        Each is a dict with the arguments of :meth:`remember`.
-
-        Each memory is a separate change in the history and can be undone separately.
+        Each entry of ``memories`` is a dict with the arguments of :meth:`remember`. In the history, each memory is a separate
+        change and can be undone separately.
         """
         return self._in(user=user, app=app, agent=agent).remember_all(memories)
 
@@ -249,9 +248,8 @@ class Engine(Maintenance):
     ) -> int:
         """Hide memories by id, or by key within a scope and a namespace. Return the number of hidden memories.
 
-        ``undo`` restores hidden memories until they are purged. With an ``id`` and a scope, the scope must be able to
-        see the memory. An unknown id or key raises :class:`holdfast.NotFound`. A memory of a plain kind is removed at
-        once.
+        ``undo`` restores hidden memories until they are purged. If a scope is given with an ``id``, the memory must be visible
+        in this scope. An unknown id or key raises :class:`holdfast.NotFound`. A memory of a plain kind is removed at once.
         """
         if id is not None and key is None:
             reader = self._scope(user=user, app=app, agent=agent) if (user, app, agent) != (None, None, None) else None
@@ -272,8 +270,8 @@ class Engine(Maintenance):
     ) -> list[Memory]:
         """List the changes that wait for a person's decision, newest first.
 
-        A change needs a decision if it would supersede a memory that the user stored, but may come from text that the
-        user did not write. This can be text of a tool, a web page or a file, or a quotation.
+        A change waits for a decision if two conditions are met. It would supersede a memory that the user stored, and it may
+        come from text that the user did not write. This can be text of a tool, a web page or a file, or a quotation.
         """
         return self._in(user=user, app=app, agent=agent).proposals(limit=limit, offset=offset)
 
@@ -307,8 +305,8 @@ class Engine(Maintenance):
     ) -> Receipt:
         """Erase data for good. Give one of ``id``, ``session`` and ``source``, or a scope.
 
-        ``id`` is a memory, ``session`` a session, and ``source`` a message. Everything derived from the erased data is
-        erased, too. A scope is any of ``user``, ``app`` and ``agent``; all given parts must match, so ``erase(user=)``
+        ``id`` is the id of a memory, ``session`` of a session, and ``source`` of a message. Everything derived from the erased
+        data is erased, too. A scope is any of ``user``, ``app`` and ``agent``; all given parts must match, so ``erase(user=)``
         covers all apps. An unknown id raises :class:`holdfast.NotFound`. A scope without data raises no error.
         """
         owner = {"user": user, "app": app, "agent": agent}
@@ -342,9 +340,10 @@ class Engine(Maintenance):
         ``kind`` or ``kinds`` restricts the search to these kinds; ``"message"`` stands for messages. ``namespace`` restricts
         the search to one namespace, and ``namespace_prefix`` to all namespaces that start with these labels. ``offset`` is
         the number of best hits to skip. With ``distinct=False``, hits that repeat a better hit are returned, too. ``vector``
-        is the query's vector, if you have computed it with the same embedder; only then may the query be blank. Text of
-        tools, web pages, files and quotations is left out, and so are memories derived from such text. With ``untrusted``,
-        these hits are appended after the others.
+        is the query's vector, if you have computed it with the same embedder; only then may the query be blank.
+
+        Text of tools, web pages, files and quotations is left out, and so are memories derived from such text. With
+        ``untrusted``, these hits are appended after the others.
         """
         view = self._in(user=user, app=app, agent=agent)
         hits = view.recall(
@@ -492,7 +491,7 @@ class Engine(Maintenance):
         )
 
     def _hint_at_users(self) -> None:
-        """Log a hint, once, if a recall without a user found nothing although some users have memories."""
+        """Log a hint, at most once, if the store has users. Called when a recall without a user found nothing."""
         if self._next_hint is None or time.monotonic() < self._next_hint:
             return
         self._next_hint = time.monotonic() + _HINT_SECONDS

@@ -63,8 +63,8 @@ class Maintenance:
     def rerun(self, job: str) -> Job:
         """Queue a job again, and return it. ``job`` is its id.
 
-        A job can be queued again if it is dead (it failed too often), if it still waits, or if it is a digest that used rules
-        because the chat model failed.
+        A dead job (one that failed too often) and a waiting job can be queued again. So can a digest that used rules because the
+        chat model failed.
         """
         again = self._services.jobs.rerun(job)
         self._services.scheduler.wake()
@@ -73,7 +73,7 @@ class Maintenance:
     def drain(self, *, progress: Callable[[int, int], None] | None = None) -> int:
         """Run all queued work now: close idle sessions, digest, embed, and clean up.
 
-        Return how much was done, as one number: the jobs and clean-up steps that were run, plus the texts that were embedded.
+        Return one number: the jobs and clean-up steps that were run, plus the texts that were embedded.
         """
         return self._services.scheduler.drain(progress)
 

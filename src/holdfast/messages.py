@@ -31,7 +31,7 @@ _TOOL_ROLE = regex(
     r"(?:^|[\s_.:-])(?:tools?|functions?|observations?|ipython|python|code|interpreter|search|results?|outputs?|web|browser|page|retriev\w*"
     r"|documents?|context|data|environment|env|plugins?|mcp|api|log)(?:$|[\s_.:-])"
 )
-"""Matches a role that names a tool. Frameworks use many such roles, and their text must not count as the user's words."""
+"""Matches a role that names a tool. Frameworks use many such roles. The text of a tool must not count as the user's words."""
 
 
 def make_message(

@@ -148,9 +148,8 @@ class ScopedMemory:
     def remember_all(self, memories: Iterable[NewMemory]) -> list[Memory]:
         """Store several memories in one transaction: all are stored or none.
 
-        Each is a dict with the arguments of :meth:`remember`.
-
-        Each memory is a separate change in the history and can be undone separately.
+        Each entry of ``memories`` is a dict with the arguments of :meth:`remember`. In the history, each memory is a separate
+        change and can be undone separately.
         """
         puts = []
         for number, memory in enumerate(memories):

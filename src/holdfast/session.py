@@ -170,9 +170,9 @@ class Session:
         content differs.
 
         ``plans`` has one plan per message: the wish in the message, if any, and the data needed to obey it. ``acts`` has
-        the dialogue acts of the messages. The transaction is kept short, because other writers wait for it: the session is
-        read and written once, and messages without a wish are written together. A preset that extracts memories at each
-        turn writes each message separately.
+        the dialogue acts of the messages. Other writers wait for this transaction, so it is kept short. The session is read and
+        written once, and messages without a wish are written together. A preset that extracts memories at each turn writes
+        each message separately.
         """
         stored: list[Message] = []
         unwritten: list[tuple[Message, SessionRecord]] = []
@@ -334,12 +334,13 @@ class Session:
         return conversation_state(self._services.store.session(self.id, self.scope))
 
     def _save_state(self, state: ConversationState, context: Context) -> None:
-        """Add the ids of newly recalled memories to the session, so that all later context blocks include these memories.
+        """Add the ids of newly recalled memories to the session, so that later context blocks include these memories, too.
 
         ``context`` contains the recalled memories. Only relevant memories of the kinds that the preset recalls are added.
-        ``state`` is the state of the conversation before the recall. If the state has a topic, or the session is not open,
-        nothing is added. The write is not durable. If the ids are lost, later context blocks include a memory only if it is
-        recalled again.
+        ``state`` is the state of the conversation before the recall. Nothing is added if the conversation has a topic, or if
+        the session is not open.
+
+        The write is not durable. If it is lost, later context blocks include a memory only if it is recalled again.
         """
         kinds = self._services.preset.recall.kinds or ()
         recalled = (*context.hits, *(hit for hit in context.left_out if hit.left_out_by != "limit"))

@@ -119,8 +119,8 @@ def check_expiry(expires_at: datetime | None, now: datetime) -> None:
 def cleaned(kind: Kind, put: Put, known: Memory | None = None) -> tuple[Put, tuple[Redaction, ...]]:
     """Return two values: a copy of a ``Put`` with its values checked and normalized, and the secrets that were replaced in it.
 
-    No secret is replaced in a plain kind, or if ``put.redact`` is False. ``known`` is the memory that the ``Put`` revises, or
-    None for a new memory. No secret is replaced in a field that has the same value in ``known``.
+    ``known`` is the memory that the ``Put`` revises, or None for a new memory. Secrets are replaced only in fields whose
+    value differs from ``known``. In a plain kind, or if ``put.redact`` is False, they are not replaced at all.
     """
     limit = MAX_TEXT if put.indexed is None else MAX_UNINDEXED_TEXT
     clean = replace(
@@ -145,17 +145,19 @@ class Prepared:
     """The text to index for the memory, and the language of the text."""
 
     def stored_as(self, memory: Memory) -> Memory:
-        """Return a copy of ``memory`` that lists the redacted secrets. ``memory`` is the memory that this ``Put`` has stored."""
+        """Return a copy of ``memory`` that lists the redacted secrets. ``memory`` is the stored result of this change."""
         return replace(memory, redacted=self.redacted) if self.redacted else memory
 
 
 def prepare(preset: Preset, limits: Limits, put: Put, known: Memory | None = None) -> Prepared:
-    """Check and clean a ``Put`` before the transaction that writes it.
+    """Check a ``Put`` against the size limits, and clean it, before the transaction that writes it.
 
-    ``known`` is the memory that the ``Put`` revises, or None for a new memory. The size of the text is checked only if the
-    text is new or changed. So other fields of a memory that is too long can still be changed. The size is not checked in a
-    plain kind if the ``Put`` has its own texts to index. The texts to index and the tags are always checked. The metadata is
-    checked except in plain kinds.
+    ``known`` is the memory that the ``Put`` revises, or None for a new memory. The limits apply to the text, the texts to
+    index, the tags and the metadata. There are three exceptions:
+
+    - An unchanged text is not checked, so that other fields of a memory that is too long can still be changed.
+    - The text of a plain kind is not checked if the ``Put`` has separate texts to index.
+    - The metadata of a plain kind is not checked.
     """
     kind = preset.kind(put.kind)
     if not (kind.plain and put.indexed is not None) and (known is None or put.text != known.text):

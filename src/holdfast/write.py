@@ -43,8 +43,9 @@ class Writer:
     def apply(self, changes: Sequence[Change], *, shown: Collection[str] | None = None, batch: str | None = None) -> list[Memory]:
         """Apply changes in one batch, and return the resulting memory of each change.
 
-        If ``shown`` is given, the changes may modify only the existing memories whose ids it contains. Any other change raises
-        ``InvalidInput``. ``batch`` is an id from :meth:`new_batch`; by default, a new one is created.
+        ``shown`` lists the ids of the existing memories that the changes may modify. A change to any other existing memory raises
+        ``InvalidInput``. If ``shown`` is None, all may be modified. ``batch`` is an id from :meth:`new_batch`; by default, a new
+        one is created.
         """
         batch = batch or self.new_batch()
         for change in changes:
@@ -136,9 +137,9 @@ class Writer:
     def _protected(self, put: Put, memory: Memory, kind: Kind) -> list[Memory]:
         """Return the memories that a ``Put`` would supersede but must not.
 
-        ``memory`` is the new memory that the ``Put`` describes. If the ``Put`` is doubtful, or if ``memory`` has low trust,
-        the ``Put`` may supersede only memories that were extracted automatically. Any other ``Put`` may supersede every
-        memory, so the result is empty.
+        ``memory`` is the new memory that the ``Put`` describes. Normally, a ``Put`` may supersede every memory, so the result is
+        empty. If ``put.doubtful`` is True (its text may not be the user's own) or ``memory`` has low trust, the ``Put`` may
+        supersede only memories that were extracted automatically.
         """
         if not put.doubtful and memory.trust >= self.preset.min_trust:
             return []
@@ -274,10 +275,10 @@ class Writer:
         return replace(memory, last_seen_at=self.now, expires_at=expires_at)
 
     def _given_fields(self, put: Put) -> dict[str, Any]:
-        """Return the new values of those fields that a ``Put`` sets explicitly or empties.
+        """Return the fields that a ``Put`` changes, with their new values. Fields that the ``Put`` does not name are left out.
 
-        Only importance, tags, metadata, topic, pinned and indexed are considered. Only tags, metadata and indexed can be
-        emptied.
+        The fields are importance, tags, metadata, topic, pinned and indexed. A ``Put`` can set each of them. It can also empty
+        tags, metadata and indexed (``put.emptied``).
         """
         given = {
             "importance": None if put.importance is None else values.importance(put.importance),
@@ -321,7 +322,10 @@ class Writer:
         return replace(memory, expires_at=put.expires_at or self._expiry(kind, memory, self.now))
 
     def _min_trust(self, sources: Sequence[str]) -> float:
-        """Return the lowest trust among the sources of a memory. Without sources, return 1, which is full trust."""
+        """Return the lowest trust among the sources of a memory. Without sources, return 1, which is full trust.
+
+        A message of the assistant counts as fully trusted here.
+        """
         if not sources:
             return 1.0
         # An ordinary reply of the assistant does not lower the trust. Learning lowers it if the reply may repeat text of others.

@@ -94,8 +94,8 @@ def authorize(
     """Check that a principal may run an operation, and return the user, app and agent to run it for.
 
     Every operation must call this function first. ``right`` is the level that the operation needs. ``user``, ``app``
-    and ``agent`` are the names in the request. For a name that the request does not give, the name that the key is
-    bound to is returned, or None if the key is not bound to one.
+    and ``agent`` are the names in the request. If the request leaves out a name, the name that the key is bound to is
+    returned, or None.
 
     Set ``whole`` for an operation on the whole tenant, such as listing jobs. A bound key cannot run an operation on the
     whole tenant. Raise ``Forbidden`` or ``NotFound`` if the principal is not allowed to run the operation.
@@ -224,9 +224,8 @@ class Gate:
         ``by`` is the principal that creates the key, or None for trusted code. A new key never has more access than its
         creator.
 
-        Once a key was created, every request needs a key. If there is no key yet, a principal can therefore
-        create only an unbound admin key of the operator's tenant. After any other first key, no request could administer the
-        server.
+        Once a key exists, every request needs a key. So the first key that a principal creates must be an unbound admin
+        key of the operator's tenant. With any other first key, nobody could administer the server.
         """
         if level not in LEVELS:
             raise InvalidInput(f"The level of a key must be {', '.join(LEVELS[:-1])} or {LEVELS[-1]}, not {level!r}.")

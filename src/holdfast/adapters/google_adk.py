@@ -24,7 +24,10 @@ __all__ = ["HoldfastMemoryService"]
 _NO_SESSION = "adk-events"
 """Id of the session that stores events which were added without a session id."""
 _DELETED = {"deleted": True}
-"""Payload of the empty message that takes the place of a deleted event, so that adding its session again does not restore it."""
+"""Payload of the empty message that replaces a deleted event.
+
+The message stays, so that the event is not stored again when its session is added again.
+"""
 
 
 class HoldfastMemoryService(BaseMemoryService):

@@ -401,10 +401,11 @@ def _label(memory: Memory) -> str | None:
 
 
 def _key_for(kind: Kind, content: str, metadata: Mapping[str, Any]) -> str | None:
-    """Return the key for a new memory: the ``context_key`` in its metadata, or None if the kind has no keys.
+    """Return the key for a new memory, or None if it gets no key.
 
-    If the metadata has no ``context_key`` and the kind allows many values per key, return None. If the kind allows only one
-    value per key, return a key derived from the text. Then the new memory does not supersede a memory with another text.
+    A memory of a kind without keys gets no key. In other kinds, the key is the ``context_key`` in the metadata. If there is
+    no ``context_key``, the kind decides. If the kind allows many values per key, the memory gets no key. If it allows one
+    value per key, the key is derived from the text, so that the memory does not supersede a memory with another text.
     """
     named = metadata.get("context_key")
     if kind.keyed == "no":

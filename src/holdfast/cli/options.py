@@ -77,7 +77,7 @@ _OWNERS = (
     _option("--app", metavar="NAME", help="Only data of this app."),
     _option("--agent", metavar="NAME", help="Only data of this agent."),
 )
-"""Scope options of commands that concern the data of all users unless an option narrows them."""
+"""Scope options of commands that apply to the data of all users by default."""
 settings_option = _option(
     "--settings", metavar="FILE", help="Settings file, or the YAML file of a design. Default: see docs/reference/settings.md."
 )

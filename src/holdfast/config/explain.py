@@ -48,8 +48,8 @@ class _Given:
 def explain_settings(settings: Settings, preset: Preset) -> Sequence[ExplainedSetting]:
     """Return every setting with its value and the source of the value.
 
-    If the source is an environment variable or the settings file, the field ``place`` of the setting is the name of the
-    variable or the path of the file.
+    If the source is an environment variable or the settings file, ``place`` is the name of the variable or the path of the
+    file.
     """
     names, sources = variables(), _sources()
     found = []

@@ -158,9 +158,11 @@ def merge(file: Mapping[str, Any], variables: Mapping[str, Any], arguments: Mapp
 def _design(file: Mapping[str, Any], preset: str) -> DesignSettings | None:
     """Return the settings of a design (an assistant such as Rumi) in a settings file, or None if the file has none.
 
-    ``preset`` is the chosen preset. The settings of the design are a ``DesignSettings`` object or a table. Raise
-    ``SettingsError`` if the object is for another preset than ``preset``. A table is ignored if the file itself names another
-    preset. Otherwise, raise ``SettingsError`` if ``preset`` has no design settings, or if the table is invalid.
+    ``preset`` is the chosen preset. The settings of the design are a ``DesignSettings`` object or a table:
+
+    - An object must be for the chosen preset. Otherwise raise ``SettingsError``.
+    - A table is ignored if the file itself names another preset. Otherwise raise ``SettingsError`` if ``preset`` has no design
+      settings, or if the table is invalid.
     """
     table = file.get("memory")
     if table is None:

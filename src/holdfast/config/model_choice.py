@@ -19,7 +19,7 @@ from holdfast.presets.base import Preset
 from holdfast.types.translatable import translatable
 
 ModelRole: TypeAlias = Literal["chat", "embedder", "reranker", "reader", "transcriber"]
-"""The role of a model. The setting that names the model is called like the role."""
+"""The role of a model. The setting that names the model has the same name as the role."""
 ROLES: tuple[ModelRole, ...] = ("chat", "embedder", "reranker", "reader", "transcriber")
 
 

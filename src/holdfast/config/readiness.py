@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from holdfast.models.remote.faults import Service
 
 _MIN_CHAT_RERANK_SECONDS = 1.0
-"""A chat model rarely reranks hits in less time than this, in seconds."""
+"""Seconds that a chat model usually needs to rerank hits. If a recall waits less than this, a warning is given."""
 _CONNECT_TIMEOUT = 2.0
 """Maximum time to wait for a model server to accept a connection, in seconds."""
 
@@ -35,7 +35,7 @@ class ModelProblem:
     """The setting that names the model: ``chat``, ``embedder``, ``reranker`` or ``reader``."""
     error: ModelError
     blocking: bool
-    """True if the problem stays until a person installs a package, sets a key or downloads weights."""
+    """True if the problem stops work until a person fixes it, for example installs a package or sets a key."""
 
 
 def check_models(settings: Settings, preset: Preset) -> list[str]:

@@ -106,7 +106,10 @@ OUTPUTS: Mapping[str, Schema] = {
 """Output schema of each tool. Lists are wrapped in an object as ``result``, because older clients accept only objects."""
 
 _KEYED_DESIGNS = ("rumi",)
-"""Designs whose tools ``remember`` and ``forget`` select memories by key. They replace ``store_memory`` and ``forget_memory``."""
+"""Designs with the tools ``remember`` and ``forget``, which select memories by key.
+
+These tools replace ``store_memory`` and ``forget_memory``.
+"""
 _TWINS = {"store_memory": "remember", "forget_memory": "forget"}
 APP_TOOLS = ("app_context", "report_energy")
 """Tools of the apps design: one returns the context block of an app, the other one reports the energy of the host."""

@@ -1,7 +1,7 @@
 """The parts of the package ``mcp`` that differ between its versions 1 and 2, with the names and arguments of version 2.
 
-Version 2 is the normal case. Version 1 is supported because other frameworks need it: CrewAI and LangChain's MCP
-adapters do not install alongside version 2. Version 1 supports no protocol versions after 2025.
+Version 2 is the normal case. Version 1 is supported because CrewAI and LangChain's MCP adapters need it: they cannot be
+installed together with version 2. Version 1 supports no protocol versions after 2025.
 """
 
 from typing import TYPE_CHECKING

@@ -19,10 +19,7 @@ _RETRY_SECONDS = 30.0
 _GRACE_SECONDS = 5.0
 """Seconds to wait after a call's timeout before the call is given up. Most models end the call at the timeout themselves."""
 _SLOW_FAILURE_SECONDS = 5.0
-"""If a failed call took at least this many seconds, the model counts as silent.
-
-Calls of a silent model pause for a while, so that jobs do not wait for it in vain.
-"""
+"""If a failed call took at least this many seconds, no call is made for a while, so that jobs do not wait for the model."""
 _JOBS_BY_RULES = 2
 """Maximum number of jobs that run at the same time while the model fails."""
 _FIRST_ABSENCE_SECONDS = 30.0
@@ -117,8 +114,8 @@ class Presence:
     """Keeps track of whether a chat model answers, and pauses its use after failures.
 
     There are two pauses. After a slow failure, no call is made for a while, so that a model that does not answer cannot delay
-    every job. After any failure, ``redo`` jobs are postponed for a while. A ``redo`` job uses the model to digest messages
-    again that rules digested because the model had failed.
+    every job. After any failure, ``redo`` jobs are postponed for a while. These jobs use the model to digest messages again,
+    after rules have digested them because the model failed.
     """
 
     def __init__(self) -> None:
@@ -129,8 +126,8 @@ class Presence:
     def watch(self) -> Iterator[None]:
         """Context manager for one call of the model.
 
-        If the model is unavailable or busy, start a pause. After a slow failure, start both pauses. After a success, end
-        them.
+        If the model is unavailable or busy, ``redo`` jobs are postponed for a while. If the failed call was also slow, no calls
+        are made for a while. A successful call ends both pauses.
         """
         started = time.monotonic()
         try:

@@ -1,6 +1,6 @@
 """The retrieval methods ("arms") of a search: they find candidates among memories and messages.
 
-Every arm searches only items that the scope may see. Results are not filtered by scope afterwards.
+Every arm searches only items that the scope may see, so the results need no filtering by scope.
 """
 
 from collections.abc import Iterator, Sequence
@@ -18,16 +18,19 @@ from holdfast.text.dialogue_acts import is_about_assistant_asking
 from holdfast.types import TRUST
 
 _MIN_CANDIDATES = 32
-"""Minimum number of candidates that each arm (retrieval method) is asked for."""
+"""Minimum number of candidates to request from each arm (retrieval method)."""
 _MIN_MESSAGES = 64
-"""Minimum number of messages that each arm (retrieval method) is asked for.
+"""Minimum number of messages to request from each arm (retrieval method).
 
 It is larger than the minimum for memories, because a message can gain strength from its session and its neighbors.
 """
 _MAX_PERIOD_MESSAGES = 24
 """Maximum number of messages that each arm (retrieval method) adds from the period of time that the question names."""
 _MAX_PERIOD_QUESTIONS = 96
-"""Maximum number of messages that are read if the question asks for earlier questions. Those that ask nothing are dropped."""
+"""Maximum number of messages to read for a query such as "what did I ask you yesterday?".
+
+Of these messages, only those that ask something are kept.
+"""
 _DEPTHS = (1, 4, 16)
 """Factors that multiply the number of candidates per arm.
 
@@ -37,7 +40,7 @@ the next factor.
 _CLOCK_TOLERANCE = timedelta(days=1)
 """Time by which a message may be dated later than ``now`` and still be found. Clocks and time zones may differ."""
 _MAX_WORD_MATCHES = 32
-"""Maximum number of chunks that share words with the query and are embedded before all other queued chunks.
+"""Maximum number of chunks that are embedded first because they share words with the query.
 
 The maximum applies to memories and to messages separately.
 """
@@ -106,11 +109,11 @@ def _keep_questions(question: RecallQuery, found: dict[int, Found], places: dict
 
 
 def _may_be_admitted(place: MessagePlace, question: RecallQuery) -> bool:
-    """Return False if the origin of a message shows that the message cannot be a hit of the query, otherwise True.
+    """Return False if the origin of a message already shows that the message cannot be a hit of the query.
 
-    A query searches either trusted or untrusted text, and the origin of a message decides whether its text is trusted. But a
-    query for untrusted text also accepts every message of the user, because a quotation in the message would be untrusted.
-    Whether there is a quotation is checked later, when the text is read.
+    A query searches either trusted or untrusted text. The origin of a message decides whether its text is trusted. There is
+    one exception: a query for untrusted text also accepts the user's messages, because they may contain quotations.
+    Quotations are untrusted. They are looked for later, when the text is read.
     """
     return question.admits(TRUST[place.origin]) or (question.outside and place.origin == "user")
 
@@ -121,9 +124,9 @@ def _search(store: Store, vector: QueryVector, question: RecallQuery, depth: int
     Memories and messages are searched separately, so that messages do not displace memories. ``depth`` is the number of items
     to request from each arm. For messages, at least ``_MIN_MESSAGES`` items are requested.
 
-    If the query names a short period, messages of this period are added. Pinned memories are added, too. If the query is
-    empty, the newest memories are also added. A query for an earlier time, or for messages only, gets no pinned and no newest
-    memories.
+    If the query names a short period, or only a period, messages of this period are added. Pinned memories are added, too. If
+    the query is empty, the newest memories are also added. A query for an earlier time, or for messages only, gets no pinned
+    and no newest memories.
     """
     found: dict[int, Found] = {}
     short = [period for period in question.periods if period.alone or period.end - period.start < SHORT_PERIOD]

@@ -33,9 +33,9 @@ class CosineScores:
         """Return the hits with new scores, best first. The new scores can be compared with the preset's minimum cosine.
 
         With the embedder for which the minimum was chosen, the score is the hit's cosine. With another embedder, the score is
-        computed from the hit's margin above the relevance floor (the minimum strength of a relevant hit). A hit slightly
-        below the floor then gets the preset's minimum as its score. A hit without a cosine keeps its score from the search by
-        words.
+        computed from the hit's margin above the relevance floor (the minimum strength of a relevant hit). A hit that is
+        ``_SEARCH_SLACK`` below the floor then gets the preset's minimum as its score. A hit without a cosine keeps its score
+        from the search by words.
 
         Hits with a score below ``min_score`` are left out. If ``min_score`` is 0, the preset's minimum is used instead.
         """

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _MAX_ROUNDS = 3
-"""Maximum number of rounds. Each round checks the next ``limit`` hits. A further round runs only if there are too few hits left."""
+"""Maximum number of rounds. Each round checks the next ``limit`` hits. A further round runs only if too few hits were kept."""
 _MIN_DUPLICATE_COSINE = 0.98
 """Two hits with a cosine above this number can be duplicates."""
 _MIN_REPEATABLE_CHARACTERS = 80

@@ -175,8 +175,8 @@ class Embedding:
         candidates than one batch holds, the batch is filled with the newest chunks.
 
         ``limit`` is a number of chunks and not a time, so that scores do not depend on the load of the machine. An embedder
-        on a server also has a time limit: no further batch is sent after ``remote_seconds``, or when the waiting time of the
-        current recall is used up.
+        on a server also has a time limit. No further batch is sent after ``remote_seconds``, or when the current recall may
+        wait no longer.
         """
         if reader is not None and self._is_complete(reader):
             return 0
@@ -221,7 +221,10 @@ class Embedding:
         return len(found)
 
     def catch_up_if_few(self, limit: int) -> int:
-        """Embed all queued chunks, if there are at most ``limit`` and the embedder runs in this process. Return their number."""
+        """Embed all queued chunks, if they are at most ``limit`` and the embedder runs in this process.
+
+        Return the number of embedded chunks.
+        """
         if self.name is None or not self.computes or len(self._missing(limit=limit + 1)) > limit:
             return 0
         return self.catch_up()
@@ -229,8 +232,8 @@ class Embedding:
     def catch_up_for(self, reader: Scope, *, limit: int, candidates: Callable[[], ChunkIds]) -> int:
         """Embed at most ``limit`` queued chunks before a recall. Return the number of items that still lack a vector.
 
-        ``reader`` and ``candidates`` are as in :meth:`catch_up`. If the query itself cannot be embedded, the result is 0: the
-        recall then searches only by words, and the missing vectors make no difference.
+        ``reader`` and ``candidates`` are as in :meth:`catch_up`. If the query itself cannot be embedded, return 0, because the
+        recall then searches only by words and needs no vectors.
         """
         if self._is_complete(reader):
             return 0

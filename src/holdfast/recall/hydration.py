@@ -17,8 +17,8 @@ def read_rows(
 ) -> list[tuple[Memory | Message, Memory | None]]:
     """Read the rows of the items that the recall may use. ``found`` contains item numbers.
 
-    Return one pair per row. The first value is the memory or message. The second value is usually None. Only if a memory
-    derived from the message was superseded, the second value is the memory that replaced the superseded one.
+    Return one pair per row. The first value is the memory or message. The second value is None for a memory, and usually
+    for a message. If a memory derived from the message was superseded, it is the memory that replaced the superseded one.
 
     ``unread`` contains the numbers of candidates that have not been read yet. A memory among them is read now if it was
     derived from one of the messages. So the choice between a message and its memories does not depend on the limit of the
@@ -90,8 +90,8 @@ def message_obstacle(message: Message, question: RecallQuery) -> Outcome | None:
 def own_part(message: Message, question: RecallQuery) -> str:
     """Return the text of a message without untrusted quotations.
 
-    Quotations are removed only from a trusted message with the user's words. They are kept if the query's ``min_trust`` is so
-    low that quotations count as trusted. The text of any other message is returned unchanged.
+    Quotations are removed only from the user's own messages, if these are trusted. If the query's ``min_trust`` is so low
+    that quotations count as trusted, nothing is removed. The text of any other message is returned unchanged.
     """
     gated = message.origin == "user" and message.trust >= question.min_trust > QUOTED_TRUST
     return own_words(message.text) if gated else message.text

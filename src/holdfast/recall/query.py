@@ -12,7 +12,7 @@ from holdfast.text.periods import Period
 from holdfast.types import MIN_TRUST, Scope, Where
 
 _MAX_KEYWORDS: Final = 2
-"""Maximum number of words of a query that is not a sentence, such as "café"."""
+"""Maximum number of words of a keyword query, such as "café"."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,7 +87,7 @@ class RecallQuery:
 
 
 def is_keyword(text: str) -> bool:
-    """Return True if a query is only a word or two, such as "café". Such a query does not show what it is about."""
+    """Return True if a query is only a word or two, such as "café". Such a query names a subject, but asks nothing about it."""
     return len(text.split()) <= _MAX_KEYWORDS
 
 

@@ -176,8 +176,7 @@ def relevance_margin(strength: float, background: Background, *, best: float, fl
     ``sentences`` is the number of sentences in the query. A query with several sentences may be about several things, so each
     item matches the query less well. Each further sentence therefore lowers the floor and widens the gap.
 
-    If the search had no embedder, ``background`` has no cosines. Then shared words alone make an item relevant: the floor is
-    ``BIAS``, whatever ``floor`` and ``sentences`` are.
+    In a search without cosines, shared words alone make an item relevant. ``BIAS`` is then used instead of ``floor``.
     """
     floor -= _SENTENCE_DILUTION * (sentences - 1)
     if background.scale != 1.0:  # there are no cosines: shared words alone make an item relevant

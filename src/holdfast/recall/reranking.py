@@ -1,7 +1,7 @@
 """Reranking: a model reads the query together with each of the best hits and rates the hit.
 
 Reranking is slower than the rest of recall, so it is off by default. The rating is added to the logit of the hit's
-score, so it moves the hit up or down but does not replace the score. If the reranker fails or is too slow, the hits
+score. So it moves the hit up or down, but does not replace the score. If the reranker fails or is too slow, the hits
 keep their order.
 """
 

@@ -1,7 +1,7 @@
 """Search: several retrieval methods ("arms") find candidates, and a single score ranks them.
 
-Every arm searches only items that the scope may see. Results are not filtered by scope afterwards. Each hit lists the
-arms that found it, and its rank in each arm.
+Every arm searches only items that the scope may see, so the results need no filtering by scope. Each hit lists the arms
+that found it, and its rank in each arm.
 """
 
 import heapq
@@ -54,12 +54,15 @@ Items without a vector are scored differently. A limit on the time instead of th
 the load of the machine.
 """
 _FREE_HITS = 3
-"""Number of top hits that may be relevant even if they are much weaker than the best hit. They must exceed the relevance floor."""
+"""Number of first hits whose distance to the best hit does not matter. They only have to exceed the relevance floor."""
 _MESSAGE_MARGIN = 1.0
 """Strength by which a message must exceed the memories derived from it to be returned instead of them."""
 _MIN_OWN_WORDS = 12
 _MIN_OWN_SHARE = 0.1
-"""Minimum number and share of the user's own words in a message with a quotation, so that the meaning of the message counts."""
+"""Minimum share of the user's own words in a message with a quotation. ``_MIN_OWN_WORDS`` is their minimum number.
+
+Below either minimum, the vector of the message describes mainly the quotation, and its cosine does not count.
+"""
 
 _ENDS = " .,;:!?¡¿"
 
@@ -190,9 +193,10 @@ def _best_first(
 
     A message is left out if a memory derived from it is about as strong. If the message is much stronger, it says more
     about the question and is returned. The memory is then left out once all its source messages were returned. With
-    ``question.with_sources``, or if ``question.distinct`` is False, nothing is left out. Rows are read a few at a time,
-    because reading a row takes longer than finding it. The memories derived from a message are read with it, so that the
-    choice between them does not depend on ``question.limit``.
+    ``question.with_sources``, or if ``question.distinct`` is False, nothing is left out.
+
+    Rows are read a few at a time, because reading a row takes longer than finding it. The memories derived from a message
+    are read with it, so that the choice between them does not depend on ``question.limit``.
     """
     ranked = sorted(found, key=strengths.__getitem__, reverse=True)
     size, run = question.limit + _EXTRA_ROWS, current_run()
@@ -252,9 +256,9 @@ def _read_batch(
 
 
 def _note_weight(derived: dict[str, float], memory: Memory, weight: float) -> None:
-    """Record the weight of a memory in ``derived``, under its own id and under the ids of its sources.
+    """Record the strength of a memory in ``derived``, under its own id and under the ids of its sources.
 
-    If an id already has a higher weight, that weight stays.
+    ``weight`` is the strength, raised for an important memory. If an id already has a higher value, that value stays.
     """
     derived.update((name, max(weight, derived.get(name, weight))) for name in (memory.id, *memory.sources))
 
@@ -277,10 +281,14 @@ def _strength_of_quoted(memory: Memory, said: Mapping[str, tuple[str, float]]) -
 def _says_more(candidate: _Ranked, derived: Mapping[str, float], shown: AbstractSet[str], baseline: _Baseline) -> bool:
     """Return True if a candidate adds something to the other hits.
 
-    A memory adds nothing if all its source messages are already ``shown``. A message adds nothing if a memory derived from
-    the message is about as strong, unless only the message is relevant. A message also adds nothing if a memory derived from
-    it was superseded, and the new memory has at least the strength of the relevance floor. ``derived`` maps the ids of
-    memories to their strengths. It also maps the ids of messages to the strengths of the best memories derived from them.
+    A candidate adds nothing in these cases:
+
+    - The candidate is a memory, and all its source messages are already ``shown``.
+    - It is a message, and a memory derived from it is about as strong. If only the message is relevant, it does add something.
+    - It is a message, a memory derived from it was superseded, and the new memory reaches the relevance floor.
+
+    ``derived`` maps the ids of memories to their strengths. It also maps the ids of messages to the strengths of the best
+    memories derived from them.
     """
     owner = candidate.owner
     if isinstance(owner, Message):
@@ -359,10 +367,13 @@ def _word_match(text: str, question: RecallQuery) -> float:
 def _margin(candidate: _Ranked, question: RecallQuery, baseline: _Baseline, strongest: float, *, best_hit: float) -> float:
     """Return how far a candidate is above the minimum for relevance. The margin is negative if the candidate is not relevant.
 
-    The minimum depends on ``strongest``. Normally, this is the strength of the best hit. For the first few hits, it is the
-    candidate's own strength, so that these hits can be much weaker than the best hit. A candidate that is weaker than the best
-    hit, whose strength is ``best_hit``, must also have a minimum score. If the query is empty, every candidate is relevant. If
-    the query names only a period of time, every candidate in that period is relevant.
+    If the query is empty, every candidate is relevant. If the query names only a period of time, every candidate in that
+    period is relevant. In all other cases, a candidate must meet two conditions. It must be close enough to ``strongest`` and
+    above the relevance floor (see :func:`relevance_margin`). If it is weaker than the best hit, whose strength is
+    ``best_hit``, it must also have a minimum score (see :func:`companion_margin`).
+
+    ``strongest`` is normally the strength of the best hit. For the first few hits, it is the candidate's own strength, so
+    that these hits can be much weaker than the best hit.
     """
     if question.is_empty:
         return 0.0

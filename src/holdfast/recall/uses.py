@@ -39,7 +39,7 @@ class Uses:
     def note(self, memories: Iterable[Memory]) -> None:
         """Record that memories were recalled or shown now. ``flush`` writes the time of use to the store later.
 
-        A use is recorded only if the stored time of use is at least a day old. If the lifetime of a memory is renewed by use,
+        Normally, a use is recorded only if the stored time of use is at least a day old. If use renews the lifetime of a memory,
         every use is recorded.
         """
         moment = self._clock.now()

@@ -1,7 +1,7 @@
 """A semaphore that serves waiting threads in order of arrival, but short tasks before long ones.
 
-``threading.Semaphore`` is not fair. A thread that releases a slot and at once takes one again is faster than the waiting
-threads. So a tenant that embedded 32 texts in a row delayed the recalls of other tenants until the last text.
+``threading.Semaphore`` is not fair. If a thread releases a slot and takes one again at once, it overtakes the waiting
+threads. So a tenant that embedded 32 texts in a row delayed the recalls of other tenants until all texts were embedded.
 
 Short tasks go first, because queries waited for seconds behind long texts of another tenant. At most ``_MAX_OVERTAKING``
 tasks in a row overtake a task that arrived earlier. If there are at least two slots, long tasks of low priority leave one

@@ -1,7 +1,8 @@
 """Calls of C++ libraries from daemon threads.
 
-When the interpreter exits, it ends a daemon thread as soon as the thread needs the interpreter again. Within a call of a
-C++ library, this aborts the whole process. So the exit waits for running calls, and daemon threads start no new ones.
+When the interpreter exits, it ends a daemon thread as soon as the thread needs the interpreter again. If this happens
+inside a call of a C++ library, the whole process aborts. So the exit waits for running calls, and daemon threads start no
+new ones.
 """
 
 import atexit

@@ -1,10 +1,10 @@
 """Lets work that can wait give way to short requests.
 
 The threads of a process share one interpreter lock and a few cores, so a long computation in one thread slows down the
-others. Background work and large requests call :func:`lower_priority` at their start, and :func:`give_way` between two
-items, such as two sentences to read. There they pause while short requests run (:class:`Urgent`). A pause is at most
-three times as long as the work before it, and never longer than a tenth of a second. So this work takes at most four
-times as long, however many requests arrive.
+others. Background work and large requests call :func:`lower_priority` at their start. Between two items, such as two
+sentences to read, they call :func:`give_way`, which pauses them while short requests run (:class:`Urgent`). A pause is at
+most three times as long as the work before it, and never longer than a tenth of a second. So this work takes at most
+four times as long, however many requests arrive.
 """
 
 import threading

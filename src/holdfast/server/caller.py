@@ -82,8 +82,8 @@ class Caller:
     def is_operator(self) -> bool:
         """True if the caller administers this server.
 
-        A local caller without a key administers the server. So does the holder of an admin key, if the key belongs to the
-        operator's tenant and is not bound to a user, app or agent.
+        This is a local caller without a key, or the holder of an admin key. The key must belong to the operator's tenant and must
+        not be bound to a user, app or agent.
         """
         who = self.principal
         return who.keyless or (who.level == "admin" and not who.is_bound and who.tenant == self.pool.tenant)
@@ -135,10 +135,10 @@ class Caller:
     def known_session(self, id: str, right: Right, parts: ScopeParts) -> SessionRecord | None:
         """Return the session with this id, or None if there is no such session that the caller is allowed to read.
 
-        Session ids are unique only within a scope, so several sessions can have the same id. ``parts`` can name a user, an
-        app and an agent. The session must match every part that is named. If several sessions match, the session whose scope
-        is exactly ``parts`` is returned. If no session has exactly this scope, ``Conflict`` is raised. An error is also
-        raised if the caller lacks ``right`` for the session.
+        Session ids are unique only within a scope, so several sessions can have the same id. The session must match every part
+        that ``parts`` names: a user, an app, an agent. If several sessions match, the one whose scope is exactly ``parts`` is
+        returned. If none of them has exactly this scope, ``Conflict`` is raised. An error is also raised if the caller lacks
+        ``right`` for the session.
         """
         found = services(self.memory).store.sessions(SessionFilter(ids=(id,)))
         named = {name: clean_name(part, what=name) for name, part in parts.items() if isinstance(part, str)}

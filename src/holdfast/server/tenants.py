@@ -31,7 +31,7 @@ from holdfast.types.translatable import translatable
 
 log = logging.getLogger("holdfast.server")
 FLUSH_SECONDS = 15.0
-"""Default interval in seconds at which the times of last use of access keys are saved, and free memory is returned."""
+"""Default interval, in seconds, of two regular tasks: save when each access key was last used, and return free memory."""
 
 
 @dataclass(slots=True)
@@ -217,8 +217,8 @@ def open_pool(
 ) -> EnginePool:
     """Open a pool for all tenants of a store. Takes the same arguments as ``holdfast.open``, and two more.
 
-    ``max_open`` is the maximum number of open engines. ``flush_seconds`` is the interval at which the times of last use of
-    access keys are saved, and free memory is returned to the operating system.
+    ``max_open`` is the maximum number of open engines. ``flush_seconds`` is the interval of two regular tasks: save when each
+    access key was last used, and return free memory to the operating system.
     """
     named = preset.name if isinstance(preset, Preset) else preset
     loaded = load_settings(settings, store=None if path is None else str(path), tenant=tenant, preset=named)

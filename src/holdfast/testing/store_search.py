@@ -176,8 +176,8 @@ class TextPromises:
     def test_a_reply_is_found_by_its_question_until_the_question_is_removed(self, store: Store, gone: str) -> None:
         """A reply is stored and indexed with the question that it answers.
 
-        When the question is removed or hidden, the words of the question are removed from the reply: from its row, from its
-        index entries, and from the text to embed.
+        When the question is removed or hidden, its words are removed from the row of the reply, from the index entries of the
+        reply, and from the text to embed.
         """
         with store.write() as tx:
             tx.use_model("test")

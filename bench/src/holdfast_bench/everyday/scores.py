@@ -22,7 +22,7 @@ class Outcome:
     """Rank of the answer among the hits of a recall, starting at 1, or None if it is not there."""
     in_block: bool
     claims_answer: bool
-    """True if the block heads lines as relevant, False if it shows nothing or heads all lines as related."""
+    """True if the block shows lines under the heading for relevant lines, False if all its lines are only related, or none."""
     lines: int
     unrelated: int
     """Number of lines in the block that have nothing to do with the question."""

@@ -1,8 +1,8 @@
 """Measure how far one tenant's attacks slow down its neighbors (the other tenants of the same server).
 
 Neighbors send recalls and messages to a server, each with the access key of its own tenant. Periods with and without an
-attack alternate in the same run, so that other load on the machine affects both. During an attack, the 99th percentile
-of the neighbors' response times may be at most twice as high as in quiet periods.
+attack alternate in the same run, so that other load on the machine affects both. An attack may at most double the 99th
+percentile of the neighbors' response times, compared with quiet periods.
 """
 
 import contextlib
@@ -35,7 +35,7 @@ from holdfast_bench.server.load import server
 from holdfast_bench.server.models import hanging, refusing
 
 MAX_RATIO = 2.0
-"""Maximum allowed slowdown: the neighbors' 99th percentile of response times during an attack, divided by that of quiet periods."""
+"""Maximum slowdown: the 99th percentile of the neighbors' response times during an attack, divided by that in quiet periods."""
 _LOUD = "loud"
 _ROUNDS = 3
 _PACE_SECONDS = 0.025
@@ -230,8 +230,8 @@ def _with_queue(
 ) -> dict[str, Any]:
     """Compare the response times of two servers: one with a long job queue, and one without.
 
-    The chat model of both servers does not work. The neighbors send requests to the two servers by turns. Meanwhile the other
-    server is stopped, so that work on its queue does not slow down the server without a queue.
+    The chat model of both servers does not work. The neighbors send requests to the two servers by turns. While one server is
+    used, the other one is stopped, so that its work does not slow down the first.
     """
     with contextlib.ExitStack() as held:
         folder = Path(held.enter_context(tempfile.TemporaryDirectory()))

@@ -25,7 +25,7 @@ from holdfast_bench.server.memory import family_mb
 MAX_GROWTH = 0.10
 """Maximum growth of memory, files and threads from the middle third of the run to its last third."""
 _HOSTILE_SHARE = 3
-"""One in this many clients is hostile."""
+"""One client out of this many is hostile."""
 _SAMPLE_SECONDS = 1.0
 _WORDS = "garden kitchen boiler violin harbor lantern orchard bicycle ladder window basket mirror copper pepper".split()
 

@@ -64,7 +64,7 @@ class Observation:
     retired: list[str]
     """Texts of the memories that were superseded, forgotten or dropped."""
     over: list[str] = field(default_factory=list)
-    """One description for each limit of the design that is exceeded."""
+    """One description for each exceeded limit of the design."""
 
 
 class Host(ABC):
@@ -103,7 +103,7 @@ class Host(ABC):
 
     @abstractmethod
     def over(self) -> list[str]:
-        """Return one description for each limit of the design that is exceeded, such as the tokens of the context block."""
+        """Return one description for each exceeded limit of the design, such as the maximum size of the context block."""
 
     def work(self) -> None:
         """Run the background work that is due."""

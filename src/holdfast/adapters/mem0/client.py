@@ -93,9 +93,9 @@ class Memory:
         """Extract memories from messages and store them. With ``infer=False``, store each message as a memory.
 
         The call must name a user, an agent or a run. ``metadata`` is added to each memory, and ``timestamp`` is the time of
-        the messages. The memories are expired after the day ``expiration_date``. With ``infer``, the messages are kept, too,
-        in the session ``run_id``. ``memory_type`` and ``prompt`` are not supported and raise ``InvalidInput``. Returns when
-        the memories are stored.
+        the messages. The memories are expired after the day ``expiration_date``. System messages are ignored. With ``infer``,
+        the messages are kept, too, in the session ``run_id`` or in a new session. ``memory_type`` and ``prompt`` are not
+        supported and raise ``InvalidInput``. Returns when the memories are stored.
         """
         if memory_type is not None or prompt is not None:
             raise holdfast.InvalidInput("memory_type and prompt are not supported. Leave them out.")
@@ -288,7 +288,7 @@ class Memory:
         return {"results": [hit_item(hit, explain=explain) for hit in best]}
 
     def history(self, memory_id: str) -> list[Item]:
-        """Return the changes of a memory, oldest first."""
+        """Return the changes of a memory, oldest first. Return an empty list if no memory has this id."""
         try:
             changes = self._memory.history(memory_id)
         except holdfast.NotFound:

@@ -12,7 +12,7 @@ Filters: TypeAlias = Mapping[str, Any]
 ENTITIES = ("user_id", "agent_id", "run_id")
 TIMES = ("created_at", "updated_at", "expiration_date")
 _NOT_METADATA = frozenset({"user_id", "id", "data", "memory", "hash", "created_at", "updated_at"})
-"""Names that a filter can use although they are not in the metadata of a memory."""
+"""Names that a filter can use for fields outside the metadata of a memory."""
 _OPERATORS = ("eq", "ne", "gt", "gte", "lt", "lte", "in", "nin", "contains", "icontains")
 _ORDER: Mapping[str, Callable[[Any, Any], bool]] = {
     "gt": lambda value, limit: value > limit,
@@ -97,8 +97,8 @@ def _equal_values(condition: Any) -> Sequence[Any] | None:
 def as_where(filters: Filters) -> dict[str, Any] | None:
     """Return a store filter for ``recall`` and ``memories`` that lets all matching memories through.
 
-    The filter possibly lets other memories through, too. :func:`matches` removes these afterwards. Return None if the store
-    can evaluate no part of ``filters``.
+    It may also let other memories through. :func:`matches` removes these afterwards. Return None if the store can evaluate
+    no part of ``filters``.
     """
     parts = [found for name, condition in conjuncts(filters) if (found := _translated(name, condition)) is not None]
     return {"$and": parts} if parts else None

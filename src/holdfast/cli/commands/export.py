@@ -39,7 +39,7 @@ def export(flags: Flags, file: Path, *, format: str | None, session: str | None,
 
     Without options, all data of the tenant is exported. With --user, --app or --agent, all data of that user, app or
     agent is exported: everything that `holdfast erase` would remove with the same options. FILE is `-` for standard
-    output. Only you can read the file. It appears when it is complete. Its folder must exist.
+    output. Only you can read the file. The file appears when the export is complete. Its folder must exist.
     """
     chosen: Any = format
     shown = Progress("exporting", quiet=flags.json)

@@ -119,9 +119,9 @@ def erase(
 def scrub(flags: Flags) -> None:
     """Overwrite the bytes of erased data now, and complete the pending receipts.
 
-    Background work also scrubs. If several erasures follow each other quickly, it waits, so that one scrub serves all of
-    them. It scrubs a PostgreSQL store for all tenants together, at most once per `scrub_interval`. This command does not
-    wait. During the scrub, a store in a file cannot be written to; a PostgreSQL store can.
+    Background work also scrubs. If several erasures follow each other quickly, background work waits, so that one scrub
+    serves all of them. In PostgreSQL, it scrubs all tenants together, at most once per `scrub_interval`. This command does
+    not wait. During the scrub, a store in a file cannot be written to; a PostgreSQL store can.
     """
     with open_memory(flags) as memory:
         found = memory.scrub()

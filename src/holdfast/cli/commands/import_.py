@@ -70,10 +70,11 @@ def importing(
     """Import conversations, memories and documents of other programs.
 
     PATH is a file or folder of another program, or an export of Holdfast; `-` reads pasted text from standard input. FORMAT
-    names the format, if it is not recognized. PATH is only read. The whole file is checked first: if it is damaged, nothing is stored. If an import was
-    interrupted, run it again: it adds nothing twice. If PATH is also the --store, the store is converted, and the old
-    file is kept under another name. Background work learns from the imported conversations afterwards; `holdfast
-    worker` or `serve` does it.
+    names the format, if it is not recognized. PATH is only read. The whole file is checked first: if it is damaged, nothing
+    is stored. If an import was interrupted, run it again: it adds nothing twice.
+
+    If PATH is also the --store, the store is converted, and the old file is kept under another name. Background work
+    learns from the imported conversations afterwards; `holdfast worker` or `serve` does it.
     """
     from holdfast.importers.formats import find_format  # noqa: PLC0415  (heavy: not needed for --help)
     from holdfast.importers.start import names_all_owners, prepared  # noqa: PLC0415  (as above)
@@ -110,8 +111,8 @@ def importing(
 def _with_owner(flags: Flags, found: "Format") -> Flags:
     """Return the flags, with the default user added if neither a user nor ``--shared`` is given.
 
-    ``found`` is the format of the imported file. No user is added if the file is the store of a design and the target store
-    has the preset of the same design, because memories of that design belong to no user.
+    ``found`` is the format of the imported file. There is one exception: the file is the store of a design, and the target
+    store has the preset of that design. Then no user is added, because the memories of the design belong to no user.
     """
     from holdfast.config.loading import load_settings  # noqa: PLC0415  (heavy: not needed for --help)
 

@@ -69,7 +69,7 @@ def recall(
 def _headings(hits: Sequence[Hit]) -> list[str | None]:
     """Return, for each hit, the heading of its group. Probable answers have no heading: their entry is None.
 
-    The headings separate probable answers, related hits and weak matches, as a context block does.
+    The other groups are related hits and weak matches.
     """
     answers = probable_answers(hits)
     weak = "Weaker matches, not shown to a model:" if hits and hits[0].is_relevant else "Nothing relevant was found. Closest:"

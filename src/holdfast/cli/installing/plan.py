@@ -209,7 +209,7 @@ def hook_words(target: Target, event: str, options: Sequence[str]) -> list[str]:
     """Return the command of a hook, as a list of words. ``event`` is the event at which the hook runs.
 
     ``options`` are the options that :func:`arguments` returned. If environment variables set the folders for data or
-    weights, the command also gets the option ``--env-file``. The file that the option names contains these variables.
+    weights, ``--env-file`` is added, if it is missing. The file that this option names contains the variables.
     """
     folders = ["--env-file", str(environment_path())] if chosen_folders() and "--env-file" not in options else []
     return [*executable(), "hook", event, "--client", target.client, *options, *folders]

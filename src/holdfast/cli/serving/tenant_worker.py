@@ -105,11 +105,10 @@ class TenantWorker:
         return steps
 
     def _wait(self, until: float) -> list[str]:
-        """Wait for new jobs and return the tenants that possibly have new jobs.
+        """Wait for new jobs and return the tenants that may have new jobs.
 
-        Return an empty list if there are none until the time ``until``, at which the next poll is due. If the store does not
-        send job notifications, wait one second and return all tenants. If the database server cannot be reached, wait and
-        return all tenants, too.
+        Return an empty list if there are no new jobs before ``until``, the time of the next poll. If the store does not send
+        job notifications, or if the database server cannot be reached, wait for a moment and return all tenants.
         """
         store = services(self._pool.operator).store
         while not self._stop.is_set() and time.monotonic() < until:

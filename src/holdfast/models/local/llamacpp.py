@@ -1,10 +1,11 @@
 """A chat model that runs in this process on the CPU: llama.cpp, through the ``xllamacpp`` package.
 
-It is designed to run inside another program: nothing is loaded before the first request. With the 1.5B models of the
-registry and the default context, a process takes 1.5 GB. Of this, 0.4 GB is private. The other 1.1 GB is the
-memory-mapped weights file. The operating system shares this file between processes and can evict it. One request runs at
-a time; other requests wait until their timeout. The model is unloaded before a fork, because its threads would not exist
-in the child. Each process loads it again on its next request.
+It is designed to run inside another program: nothing is loaded before the first request. One request runs at a time;
+other requests wait until their timeout. The model is unloaded before a fork, because its threads would not exist in the
+child. Each process loads it again on its next request.
+
+With the 1.5B models of the registry and the default context, a process takes 1.5 GB. Of this, 0.4 GB is private. The
+other 1.1 GB is the memory-mapped weights file. The operating system shares this file between processes and can evict it.
 
 xllamacpp starts llama.cpp as a server, which must listen somewhere. On POSIX, the server listens on a Unix socket. The path
 of the socket is deleted as soon as the server is ready. On other systems, the server uses a local port and a random key.

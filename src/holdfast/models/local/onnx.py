@@ -47,7 +47,7 @@ Queries and ordinary messages are short.
 _MAX_PARALLEL_RUNS: Final = 2
 """Maximum number of inputs that run in parallel. Each run takes up to 35 MB.
 
-With two, a query need not wait for a long document of another tenant or of background work.
+Because of the second run, a query does not wait for a long document of another tenant or of background work.
 """
 
 

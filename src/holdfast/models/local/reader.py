@@ -92,8 +92,8 @@ class LocalReader:
     def compare(self, old: str, new: str) -> Comparison:
         """Compare an old statement with a new statement of the same person.
 
-        Return three probabilities: that the old statement stays valid, that the new statement repeats it, and that the new
-        statement ends it (the old statement is no longer true).
+        Return the probabilities of three cases. The new statement leaves the old one as it is, repeats it, or ends it. An ended
+        statement is no longer true.
         """
         first = self._network.pieces(old[: self._spec.max_first_characters])[: self._spec.max_first_tokens]
         answers, _ = self._run(_PAIR_MARK, first, self._network.pieces(new))
@@ -129,7 +129,7 @@ def _span(scores: Floats, words: Sequence[tuple[int, int]], lengths: Sequence[in
 
     ``scores`` has one value per token, and a last value for the end mark, which is ignored. ``words`` has the start and end
     position of each word in the text. ``lengths`` has the number of tokens of each word. The score of a word is the score of
-    its best token, so that a punctuation mark with a low score does not exclude the word before it.
+    its best token. So a low score of its punctuation mark does not exclude a word.
     """
     best, best_sum, start, total, token = (0, len(words)), -np.inf, 0, 0.0, 0
     for number, length in enumerate(lengths):

@@ -18,7 +18,7 @@ __all__ = ["WordPiece"]
 _MAX_WORD_CHARACTERS: Final = 100
 """Maximum number of characters in a word. A longer word becomes one unknown token, as in the reference tokenizer."""
 _CHARACTERS_PER_TOKEN: Final = 64
-"""Maximum number of characters that are read of a text, per token of the token limit. The rest of the text is ignored.
+"""A text is read up to this many characters per token of the token limit. The rest of the text is ignored.
 
 English has about 4.5 characters per token. Only a text with many blanks or extremely long words exceeds this maximum.
 """

@@ -80,7 +80,7 @@ def is_strict(schema: Any) -> bool:
 
 
 def with_schema_in_prompt(turns: Sequence[Turn], schema: Schema) -> tuple[Turn, ...]:
-    """Add the schema and instructions to follow it to the last user turn, for models that do not accept a schema parameter."""
+    """Append a schema to the last user turn, with the instruction to follow it. For models without a schema parameter."""
     prompt = _SCHEMA_PROMPT.format(schema=json.dumps(plain(schema), ensure_ascii=False))
     user_turns = [index for index, turn in enumerate(turns) if turn.role == "user"]
     if not user_turns:

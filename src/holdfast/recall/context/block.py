@@ -20,12 +20,13 @@ from holdfast.types import Context, Hit
 
 _MAX_LINE_CHARACTERS = 600
 _PINNED_CHARACTERS_PER_TOKEN = 1
-"""Maximum length of a pinned line, per token of the block: about a quarter of the budget.
+"""Maximum length of a pinned line, in characters per token of the block's budget. A token has about four characters.
 
-In a small block, a long pinned text such as the description of the user would otherwise displace the hits.
+So one pinned line takes at most about a quarter of the budget. Without this maximum, a long pinned text, such as the
+description of the user, would displace the hits in a small block.
 """
 _MIN_PINNED_CHARACTERS = 200
-"""Length up to which a pinned line is never cut. Most pinned facts are shorter."""
+"""A pinned line of up to this many characters is never cut, even in a small block. Most pinned facts are shorter."""
 _MAX_QUESTION_CHARACTERS = 160
 """Maximum length of the question that is shown with a message that answers it."""
 _NONCE_CHARACTERS = 10
@@ -67,8 +68,9 @@ def render_block(
 ) -> Context:
     """Render hits as a block of at most ``max_tokens``. A hit that does not fit is skipped, but shorter hits after it are tried.
 
-    Hits that are not relevant are left out, and so are hits with a ``left_out_by``. Hits that probably answer the question come first, under one heading. Hits that
-    are probably only related to the question follow under another heading.
+    Hits that are not relevant are left out, and so are hits whose ``left_out_by`` is already set. Hits that probably answer
+    the question come first, under one heading. Hits that are probably only related to the question follow under another
+    heading.
 
     For prompt caches, the returned context also has the same lines in two parts: ``stable`` (pinned memories) and
     ``changing`` (hits). The nonce of ``text`` is new in each block. The nonce of ``stable`` depends on ``nonce_key`` and

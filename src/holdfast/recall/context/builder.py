@@ -98,7 +98,8 @@ class ContextBuilder:
     ) -> tuple[list[Hit], list[Hit]]:
         """Return two lists: the pinned memories (at most ``_MAX_PINNED``), and the hits of a recall that are not among them.
 
-        Further pinned memories are in the second list, with a ``left_out_by``.
+        Pinned memories beyond ``_MAX_PINNED`` are also in the second list. If the recall did not find them, their
+        ``left_out_by`` is ``limit``, so the block does not show them.
         """
         listed = self._listed(reader, Section(words="", source="pinned", max_items=_MIN_LISTED))
         pinned, more = listed[:_MAX_PINNED], listed[_MAX_PINNED:]
@@ -164,8 +165,9 @@ class ContextBuilder:
     def _listed(self, reader: Scope, section: Section, *, apps: Sequence[str] | None = None) -> list[Hit]:
         """Return the memories of a section that does not depend on the query. With ``apps``, only memories of these apps.
 
-        Sections with the source ``newest`` or ``shared`` list the newest memories first, by the time of the event and not of
-        the import. Other sections list the oldest memories first, by creation, so that a revised memory keeps its place.
+        Sections with the source ``newest`` or ``shared`` list the newest memories first. They are ordered by the time since which
+        a memory is true, not by the time of its import. Other sections list the oldest memories first, by creation, so that a
+        revised memory keeps its place.
         """
         wanted = MemoryFilter(
             reader=reader,

@@ -141,11 +141,11 @@ def _fill(
     values: Mapping[str, str],
     line_context: _LineContext,
 ) -> _FilledSection:
-    """Return the section with as many hits as fit into the budget. The section is empty if no hit fits.
+    """Return the section with the hits that fit into the budget. The section is empty if no hit fits.
 
-    Messages that do not come from the user are left out, and so are hits with a ``left_out_by``. In a section of relevant hits, hits that are not relevant are left
-    out, too. ``words`` are the fixed phrases of the section, and ``values`` are the texts for the placeholders in these
-    phrases.
+    Messages that do not come from the user are left out, and so are hits whose ``left_out_by`` is already set. A section of
+    relevant hits also leaves out hits that are not relevant. ``words`` are the fixed phrases of the section, and ``values``
+    are the texts for the placeholders in these phrases.
     """
     frame = words.opening.format(**{name: escape_line(value) for name, value in values.items()})
     used = count_tokens(f"{frame}\n{words.closing}")
@@ -178,11 +178,11 @@ def _fill(
 def _most_important(
     section: Section, words: SectionWords, hits: Sequence[Hit], *, budget: int, line_context: _LineContext
 ) -> set[str] | None:
-    """Return the ids of the most important hits that fit into the budget, or None if no choice is needed.
+    """Return the ids of the hits that a section shows, the most important that fit into the budget. Return None for no choice.
 
-    A choice is needed only in a section that lists all memories, if they do not all fit. Every other section shows its first
-    hits until the budget is used up. If there are too many memories to list, a search selects the hits of the section. Then
-    no choice is needed either.
+    A choice is made only if the section lists all memories and not all of them fit. In every other case, the result is None,
+    and the section takes its hits in their order. This includes a section whose hits were selected by a search, because there
+    are too many memories to list.
     """
     if section.source != "all" or any(hit.why for hit in hits):
         return None

@@ -7,7 +7,7 @@ import numpy as np
 from holdfast.protocols import MissingVector, Vectors
 
 _MIN_COSINE = 0.9
-"""Minimum cosine of two vectors of the same text, one computed elsewhere and one here, if both come from the same model.
+"""Minimum cosine between a given vector and our own vector of the same text. Below it, the models differ.
 
 The cosine is near 1 for the same model with weights of another precision, and about 0 for another model.
 """

@@ -13,7 +13,7 @@ T = TypeVar("T")
 _BACKGROUND_SECONDS = 30.0
 """Maximum time in seconds that background work waits for an embedder outside this process.
 
-The call goes on and its vectors are stored when it returns, but other background work does not wait for it.
+After this time, other background work continues. The call goes on, and its vectors are stored when it returns.
 """
 
 
@@ -30,7 +30,7 @@ class EmbedderCalls:
         self._documents = BoundedCalls()
         self._background = CircuitBreaker()
         self._background_calls = BoundedCalls(CircuitBreaker(first_pause=0.0, max_pause=0.0))
-        """The background calls. Their pauses are those of ``_background``."""
+        """Limits the time of background calls. It never pauses them: ``_background`` decides about pauses."""
 
     @property
     def problem(self) -> str | None:
@@ -71,7 +71,7 @@ class EmbedderCalls:
         return result
 
     def _within_limit(self, work: Callable[[], T], service: str) -> T:
-        """Call the embedder in another thread, so that an embedder that hangs does not stop all background work."""
+        """Call the embedder in another thread and wait for a limited time, so that a hanging call stops nothing else."""
         try:
             return self._background_calls.run(work, WaitBudget(self._background_seconds), service=service)
         except NotAnswered as error:

@@ -2,9 +2,11 @@
 
 A provider can replace a model without changing its name, for example under a tag of Ollama. The vectors of the old and
 the new model must not be compared. Therefore the store keeps a fingerprint of each model: the vectors of a few fixed
-texts. The fingerprint is checked before the embedder's first use in a process, and every few minutes for an embedder
-outside this process. If the vectors of the fixed texts have changed, all vectors of the model are removed, and every
-text is queued to be embedded again.
+texts.
+
+The fingerprint is checked before the embedder's first use in a process. For an embedder outside this process, it is also
+checked every few minutes. If the vectors of the fixed texts have changed, all vectors of the model are removed. Every
+text is then queued to be embedded again.
 """
 
 import base64
@@ -42,7 +44,7 @@ _RECHECK_SECONDS: Final = 300.0
 _MAX_CHANGES: Final = 5
 """Maximum number of times per hour that a model's stored vectors are removed because the vectors have changed.
 
-Otherwise, two processes with different models under one name would remove each other's vectors forever.
+Without this maximum, two processes with different models under one name would remove each other's vectors forever.
 """
 
 

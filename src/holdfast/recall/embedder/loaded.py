@@ -38,7 +38,7 @@ class EmbedderSource:
     computes: bool = False
     """True if the embedder runs in this process, False if it may wait for a server.
 
-    A recall waits for an embedder that computes. It waits for any other embedder only as long as the setting
+    A recall always waits for an embedder in this process. It waits for any other embedder only as long as the setting
     ``recall_timeout`` allows.
     """
     calls: EmbedderCalls = field(default_factory=EmbedderCalls, compare=False, repr=False)

@@ -6,20 +6,21 @@ from typing import Final
 from holdfast.types import Hit
 
 MANY_HITS: Final = 20
-"""Minimum number of hits for a reliable score. A score compares a hit with the other hits, so few hits make it less certain."""
+"""Number of hits from which on a score is reliable. A score compares a hit with the other hits, so it needs many of them."""
 _MIN_SCORE: Final = 0.15
 _MIN_SCORES: Final = ((2, 0.56), (5, 0.45), (MANY_HITS - 1, 0.35))
-"""Pairs ``(N, score)``: if there are at most N hits, a probable answer has at least this score.
+"""Pairs ``(N, score)``: if there are at most N hits, a probable answer must have at least this score.
 
-The scores lie above those of questions without an answer. For 35 such questions in English and Spanish, the highest scores
-were 0.50, 0.53, 0.40 and 0.32, on stores with 1, 2, 5 and 10 items.
+The scores were chosen with 35 questions, in English and Spanish, that the store could not answer. Their best hits had
+scores of up to 0.50, 0.53, 0.40 and 0.32, in stores with 1, 2, 5 and 10 items. The minimum scores are higher.
 """
 
 
 def probable_answers(hits: Sequence[Hit]) -> set[str]:
     """Return the ids of the hits that probably answer the question. ``hits`` are the hits of one search, best first.
 
-    If the best hit is a near miss, there are no answers: weaker hits are even less likely. If there are at least ``MANY_HITS`` hits and one of them is a probable answer, all of them count as answers.
+    If the best hit is a near miss (see ``near_misses.py``), the result is empty, because weaker hits are even less likely to
+    answer. If there are at least ``MANY_HITS`` hits and one of them is a probable answer, all hits count as answers.
     """
     if hits and hits[0].is_near_miss:
         return set()

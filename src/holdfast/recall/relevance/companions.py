@@ -1,8 +1,8 @@
 """Decide how likely a hit must be to be shown next to a better hit.
 
-A context block needs the answer, and perhaps a second line about the same matter. Weak hits after the best one are
-rarely either. A fact was learned because it matters, so a weak fact may still be shown. A short message of the user from
-which nothing was learned, such as "set a timer", must be stronger.
+A context block needs the answer, and perhaps a second line about the same matter. Weak hits are rarely one of the two, so
+every hit except the best ones needs a minimum score. The minimum is low for a memory, because it was learned for a
+reason. It is high for a short message of the user from which nothing was learned, such as "set a timer".
 
 The minimum scores were chosen on the tuning half of the everyday benchmark, see docs/project/decisions/recall.md.
 """
@@ -18,7 +18,7 @@ _MIN_IMPORTANT: Final = 0.04
 _MIN_MEMORY: Final = 0.06
 _MIN_MESSAGE: Final = 0.1
 _MIN_SHORT_REPLY: Final = 0.2
-"""Minimum score of a reply of a few words. With the question before it, it is often about something else."""
+"""Minimum score of a reply of a few words. Such a reply matches the query mostly by the words of the question before it."""
 _MIN_ASSISTANT: Final = 0.25
 """Minimum score of a message of the assistant."""
 _MIN_SHORT: Final = 0.35
@@ -27,20 +27,27 @@ _MIN_SHORT: Final = 0.35
 In stores of 110 and 500 items, none of 340 relevant messages of this kind answered the question.
 """
 _EQUAL_GAP: Final = 1.0
-"""Maximum difference in strength of a hit that counts as being as good as the best one. Many hits may answer "what did I cook?"."""
+"""A hit counts as good as the best hit if its strength is at most this much lower.
+
+Several hits can be equally good: many messages may answer "what did I cook?".
+"""
 _SHORT_WORDS: Final = 12
 _SHORT_REPLY_WORDS: Final = 5
 _MAX_WORD_CHARACTERS: Final = 12
-"""Maximum mean length of a word. Longer words mean a language without spaces, where a whole sentence counts as one word."""
+"""Maximum mean length of the words of a short text. Longer words show that the language is written without spaces.
+
+In such a language, a whole sentence counts as one word.
+"""
 
 
 def companion_margin(
     owner: Memory | Message, strength: float, background: Background, *, best: float, is_important: bool
 ) -> float:
-    """Return how far a hit is above its minimum strength. Below 0, a context block does not show the hit.
+    """Return how far a hit is above the minimum strength for its type. If the result is negative, the hit is not shown.
 
-    ``best`` is the strength of the best hit. Hits that are about as strong have no minimum. ``is_important`` says that the hit
-    is an important memory. If the search had no cosines, there is no minimum, either: scores from words alone say too little.
+    ``best`` is the strength of the best hit, and ``is_important`` is True for an important memory. The result is infinite if
+    the hit has no minimum. This is the case for a hit about as strong as the best one, and for a message of a named speaker.
+    Without cosines, no hit has a minimum, because scores from words alone say too little.
     """
     if strength >= best - _EQUAL_GAP or background.scale != 1.0:
         return math.inf

@@ -1,8 +1,8 @@
 """Recognize near misses: hits that share a name with the question, but say something else about it.
 
-"What is my sister's shoe size?" finds "My sister lives in Leeds". Such a hit shares words with the question, so its score
-is high. Its meaning, however, is less similar than that of an answer with the same words. A context block heads such
-hits as related, not as relevant.
+"What is my sister's shoe size?" finds "My sister lives in Leeds". This hit shares words with the question, so its score is
+high. But its meaning is less similar than the meaning of an answer with the same words would be. A context block shows
+such hits under the heading for related hits, not under the heading for relevant hits.
 """
 
 from typing import Final
@@ -12,7 +12,10 @@ from holdfast.text.dialogue_acts import classify_act, split_acts
 from holdfast.types import Memory, Message
 
 _WORD_MATCH: Final = (0.1, 0.8)
-"""Range of the word match of a near miss. With fewer words in common, the meaning alone found the hit. With more, nothing is missing."""
+"""Lowest and highest word match of a near miss.
+
+Below this range, the hit was found by its meaning. Above it, the hit contains almost every word of the question.
+"""
 _MAX_MEANING: Final = 1.07
 """Upper limit of a near miss's cosine, on a scale where 0 is the embedder's ``low`` and 1 its ``high`` calibration.
 
@@ -21,9 +24,10 @@ Chosen on the tuning half of the everyday benchmark, see docs/project/decisions/
 
 
 def asks_for_detail(question: RecallQuery) -> bool:
-    """Return True if a query can have near misses: it is a question, it is not only a keyword, and it names no time or number.
+    """Return True if a query can have near misses: it is a question, not only a keyword, and names no time and no number.
 
-    A question that names a time is answered by what happened then, whatever that was. Its meaning says little.
+    A question that names a time is answered by anything that happened then. So the meaning of a hit cannot show that the hit
+    is a near miss.
     """
     text = question.text
     if question.is_empty or question.periods or is_keyword(text) or any(map(str.isdigit, text)):

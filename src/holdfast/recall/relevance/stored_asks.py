@@ -69,12 +69,14 @@ def without_questions(
 
 
 def _asking_share(place: MessagePlace, wanted: Sequence[frozenset[str]]) -> float:
-    """Return how much strength a message loses because it asks something, as a factor from 0 to 1.
+    """Return how much strength a message loses because it asks something, as a factor from 0 (nothing) to 1.
 
-    The factor is 1 for small talk and for short questions, and 0 for long messages. For other messages that ask, the factor
-    grows with the number of query terms in the message. If a message does not mainly ask, the factor is multiplied by the
-    share of these terms that occur only in clauses that ask. ``wanted`` has one set per term of the query: the spellings of
-    the term.
+    - Small talk and short questions: 1.
+    - Long messages: 0.
+    - Other messages that mainly ask: the factor grows with the number of query terms in the message.
+    - Messages that also ask something: the same factor, times the share of these terms that occur only in clauses that ask.
+
+    ``wanted`` has one set per term of the query: the spellings of the term.
     """
     act = place.act or classify_act(place.text or "")
     if act == "small_talk":

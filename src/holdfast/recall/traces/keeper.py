@@ -34,7 +34,8 @@ written every two seconds, so this maximum limits the work to a fifth of a core.
 class Traces:
     """The traces of one engine.
 
-    No trace is kept if the question is off the record, if it asks not to be kept, or if its message is withheld or hidden.
+    No trace is kept of a question that is off the record or asks not to be kept. The same applies if the message of the
+    question is withheld or hidden.
     """
 
     def __init__(

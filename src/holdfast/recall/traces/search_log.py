@@ -50,7 +50,7 @@ class FoundItem(Protocol):
 
 @dataclass(slots=True)
 class SearchRun:
-    """One search: the items that it found, and what became of each item. Items are identified by their numbers in the store."""
+    """One search: the items that it found, and the outcome for each item. Items are identified by their numbers in the store."""
 
     question: RecallQuery
     found: Mapping[int, FoundItem] = field(default_factory=dict)

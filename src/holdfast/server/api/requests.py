@@ -80,7 +80,7 @@ class MessageFields(Body):
     text: AnyText = ""
     """The text of the message. It may be empty if there is a payload."""
     payload: Annotated[Any, Field(examples=[{"type": "function_call", "name": "lookup"}])] = None
-    """JSON of your own, which is returned as it is. It is neither searched nor used for extraction, and not redacted."""
+    """Custom JSON, which is returned unchanged. It is neither searched nor used for extraction, and not redacted."""
     speaker: Name | None = None
     """The name of the speaker. Use it if several people have the same role."""
     id: Name | None = None
@@ -183,7 +183,10 @@ class MemoryFields(Body):
     redact: Flag = True
     """If false, secrets such as passwords and API keys are stored as they are. By default, they are redacted."""
     if_revision: Whole | None = None
-    """The expected revision of the memory that this one would replace or refresh; 0 if there must be none. If it differs: 409."""
+    """The revision that the replaced or refreshed memory must have, or 0 if there must be no such memory.
+
+    If the condition is not met, the response is 409 `revision_conflict`.
+    """
 
 
 class NewMemory(MemoryFields, ScopedBody):

@@ -19,11 +19,11 @@ class TracedCandidate(Model):
     outcome: types.Outcome
     """`shown`, or the reason why the item is not in the block. See docs/traces.md for the meaning of each value."""
     rank: int | None = None
-    """The place in the ranking, from 1. Null if it was not ranked."""
+    """The place of the item in the ranking, from 1. Null if the item was not ranked."""
     score: float | None = None
     """The probability from 0 to 1 that the item is relevant."""
     margin: float | None = None
-    """How far it is above the relevance floor. Negative if it is too weak."""
+    """How far the item is above the minimum for relevance. Negative if the item is too weak."""
     strength: float | None = None
     """How well the item matches the question, as a logit. The score is computed from it."""
     similarity: float | None = None
@@ -31,9 +31,9 @@ class TracedCandidate(Model):
     why: list[Reason]
     """The search methods that found the item, each with the item's rank and score."""
     repeats: str | None = None
-    """The id of the better hit that it repeats."""
+    """The id of the better hit that this item repeats, or null."""
     text: str | None = None
-    """The present text, or null if the item is gone or you may not read it."""
+    """The current text, or null if the item no longer exists or you may not read it."""
     changed: bool = False
     """True if the memory was revised or retired after the recall."""
 
@@ -62,7 +62,7 @@ class TraceEntry(Model):
     max_tokens: int
     """The token budget."""
     milliseconds: float
-    """The time that the context block took."""
+    """The time that it took to build the context block, in milliseconds."""
     found: int
     """The number of candidates."""
     shown: int

@@ -6,7 +6,7 @@ requests wait in one queue per tenant. When a request ends, the next tenant in l
 requests therefore delays its neighbors no more than a tenant that sends two.
 
 If this process computes recalls itself, the lane for quick requests also counts the time of requests, even of running ones.
-The next tenant is then the one that used the least time lately. A tenant that used much more than its share runs one request
+The next tenant is then the one that used the least time recently. A tenant that used much more than its share runs one request
 at a time, and with low priority. So a tenant with slow recalls, such as recalls of very long messages, does not slow down
 other tenants.
 
@@ -34,9 +34,9 @@ _LARGE_BYTES = 16 << 10
 _MAX_WAITING = 256
 """Maximum number of waiting requests per tenant and lane."""
 _MEMORY_SECONDS = 2.0
-"""Half-life, in seconds, of the time that a tenant has used."""
+"""Half-life, in seconds: time that a tenant used this long ago counts half."""
 _TOO_MUCH = 1.5
-"""Multiple of its fair share that a tenant may use of a lane before it runs only one request at a time."""
+"""A tenant that used more than this multiple of its fair share of a lane runs only one request at a time."""
 _QUICK_SECONDS = 0.25
 """Time after which a request in the lane for quick requests counts as slow, in seconds.
 
@@ -61,7 +61,7 @@ class _Waiting:
 class Lane:
     """A queue that runs at most ``capacity`` requests at a time, and at most ``per_tenant`` requests of one tenant.
 
-    With ``by_time``, tenants that used little time lately are served first. Must be used on one event loop only.
+    With ``by_time``, tenants that used little time recently are served first. Must be used on one event loop only.
     """
 
     def __init__(self, *, capacity: int, per_tenant: int, max_waiting: int = _MAX_WAITING, by_time: bool = False) -> None:
@@ -72,7 +72,7 @@ class Lane:
         self._running = 0
         self._aside = 0
         self._tenants: OrderedDict[str, _Waiting] = OrderedDict()
-        """The tenants with requests, the one that was served longest ago first."""
+        """The tenants with requests, the least recently served first."""
 
     async def enter(self, tenant: str) -> None:
         """Wait until a request of this tenant may run. Raise ``QueueFull`` if too many of its requests are waiting."""
@@ -111,7 +111,7 @@ class Lane:
             self._used.add(tenant, seconds)
 
     def leave(self, tenant: str, seconds: float = 0.0, *, aside: bool = False) -> None:
-        """End a request, and start the next one. ``seconds`` is the part of the request's time that is not counted yet.
+        """End a request, and start the next one. ``seconds`` is the part of the request's running time that is not counted yet.
 
         ``aside`` is True if the request was set aside.
         """
@@ -143,7 +143,7 @@ class Lane:
             mine.queue.popleft().set_result(None)
 
     def is_over_share(self, tenant: str) -> bool:
-        """Return True if a tenant used much more time of this lane lately than its share."""
+        """Return True if a tenant has recently used much more time of this lane than its share."""
         return self._used is not None and self._used.is_too_much(tenant)
 
     def _limit(self, tenant: str) -> int:
@@ -151,7 +151,7 @@ class Lane:
 
 
 class UsedTime:
-    """The time that the requests of each tenant took lately. Older times count less."""
+    """The time that each tenant's requests took recently. Older times count less."""
 
     def __init__(self) -> None:
         self._seconds: dict[str, float] = {}
@@ -166,11 +166,11 @@ class UsedTime:
         self._seconds[tenant] = self._seconds.get(tenant, 0.0) + seconds
 
     def seconds(self, tenant: str) -> float:
-        """Return the time that a tenant used lately. It is only meaningful in comparison with the times of other tenants."""
+        """Return the time that a tenant used recently. It is only meaningful in comparison with the times of other tenants."""
         return self._seconds.get(tenant, 0.0)
 
     def is_too_much(self, tenant: str) -> bool:
-        """Return True if a tenant used much more time lately than the average of all active tenants.
+        """Return True if a tenant has recently used much more time than the average of all active tenants.
 
         If only one tenant is active, the result is False.
         """
@@ -234,7 +234,7 @@ class Turn:
         self._priority = priority
         self._pace: Pace | None = None
         self._since: float | None = None
-        """Time from which the request is not yet counted, or None if the request is not running."""
+        """Start of the part of the running time that is not counted yet. None if the request is not running."""
         self._aside = False
         self._timer: asyncio.TimerHandle | None = None
 

@@ -41,8 +41,8 @@ class RateLimiter:
     def take(self, caller: str, rate: Rate, amount: float = 1) -> float:
         """Take ``amount`` tokens from the caller's bucket, and return 0.
 
-        If the bucket has too few tokens, take none, and return the number of seconds until it has enough. If ``amount``
-        exceeds the size of the bucket, all tokens of a full bucket are taken.
+        If the bucket has too few tokens, take none, and return the number of seconds until it has enough. An ``amount`` larger
+        than the bucket counts as a full bucket.
         """
         amount = min(amount, rate.burst)
         now = self._clock()

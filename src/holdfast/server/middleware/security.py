@@ -49,7 +49,7 @@ _CONTENT_POLICY = (
     "connect-src 'self'; object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 )
 _UNQUEUED = ("/health", "/metrics")
-"""Paths that answer at once, however busy the server is."""
+"""Paths whose requests never wait in a queue, however busy the server is."""
 _ALWAYS = {
     b"content-security-policy": _CONTENT_POLICY.encode(),
     b"x-content-type-options": b"nosniff",

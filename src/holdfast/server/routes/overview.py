@@ -111,7 +111,7 @@ class Neighbor(Model):
     name: Annotated[str, Field(examples=["Clara"])]
     """The name, as the newest memory spells it."""
     kind: Literal["person", "place", "other"]
-    """`person`, `place` or `other`. The words around the name decide; if they do not decide, the kind is `other`."""
+    """What the name stands for, as the words around it show. `other` if they do not show it."""
     count: int
     """The number of memories that mention the name."""
     memories: list[Mention]

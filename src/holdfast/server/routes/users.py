@@ -39,8 +39,10 @@ class Me(Model):
     agent: str | None = None
     """The agent that the key is bound to."""
     default_user: Annotated[str | None, Field(examples=["ana"])] = None
-    """The user whose memories the dashboard uses until another is chosen: the user that the key is bound to, or else the default
-    user of the server. Null if the key may not know that name."""
+    """The user whose memories the dashboard uses until another user is chosen. Null if the key may not know that name.
+
+    This is the user that the key is bound to, or else the default user of the server.
+    """
     keyless: bool
     """True if the request was accepted without a key."""
     preset: Annotated[str, Field(examples=["default"])]
@@ -75,10 +77,9 @@ def me(caller: Calling, request: Request) -> Me:
 
 
 def _default_user(caller: Caller, request: Request) -> str | None:
-    """Return the user that the caller's key is bound to.
+    """Return the user that the caller's key is bound to. If it is bound to no user, return this machine's default user or None.
 
-    If the key is bound to no user, the result depends on the caller. Local callers and the operator's admin keys get this
-    machine's default user. All other callers get None.
+    Local callers and the operator's admin keys get the default user. All other callers get None.
     """
     who = caller.principal
     if who.user is not None:

@@ -11,14 +11,14 @@ from holdfast.types import LeftOutBy, Provenance
 
 
 class Reason(Model):
-    """The search method that found an item, with the item's rank and score."""
+    """One way in which an item was found, with the item's rank and score."""
 
-    arm: Annotated[str, Field(examples=["dense"])]
-    """The name of the search method that found the item."""
+    arm: Annotated[str, Field(examples=["meaning"])]
+    """How the item was found: `text` (by words), `meaning`, `time`, `pinned` or `recent`. `rerank:NAME` stands for a reranker."""
     rank: Annotated[int, Field(examples=[1])]
-    """The rank of the item among the results of that method, starting at 1."""
+    """The rank of the item among the results found in this way, starting at 1."""
     score: float
-    """The score that the method gave the item."""
+    """The score of the item among these results. For a reranker, this is its rating."""
 
 
 class Hit(Model):
@@ -77,11 +77,12 @@ class Context(Model):
     tokens: int
     """The size of the block in tokens."""
     stable: str
-    """The part with pinned memories, in tags of its own. It changes only when a pinned memory changes.
+    """The part with pinned memories, in separate tags. It changes only when a pinned memory changes.
 
-    For prompt caches, use `stable` and then `changing` instead of `text`."""
+    For prompt caches, use `stable` and then `changing` instead of `text`.
+    """
     changing: str
-    """The part that depends on the query, in tags of its own."""
+    """The part that depends on the query, in separate tags."""
     hits: list[Hit]
     """The hits that the block shows."""
     left_out: list[Hit]

@@ -67,7 +67,7 @@ class ImportCounts(Model):
     known: int
     """The number of records that the store has already."""
     repeated: int
-    """The number of memories that say the same as another one."""
+    """The number of memories that say the same as another memory."""
     expired: int
     """The number of records whose lifetime is over."""
     withheld: int
@@ -84,9 +84,9 @@ class SkippedFile(Model):
     file: Annotated[str, Field(examples=["Templates/daily.md"])]
     """The path of the file in the folder."""
     reason: SkipReason
-    """`template`: it is a template."""
+    """Why the file was skipped. `template`: the file is a template for notes."""
     detail: str
-    """The placeholder of the template, or its folder."""
+    """How the template was recognized: a placeholder in the file, or the name of its folder."""
 
 
 class FileWarning(Model):
@@ -173,10 +173,12 @@ async def import_file(
 ) -> ImportReport | EventStream:
     """Import a file.
 
-    Send the bytes of one file: an export of Holdfast or of another program, a document, or a zip archive of a folder,
-    such as an Obsidian vault. The whole file is checked first; if it is damaged, nothing is stored. A repeated import adds nothing
-    twice. Name the user, app or agent that the file belongs to, unless the file names them itself. For data that all users
-    share, set `shared`. If the connection ends, the import continues. The key must not be bound to a user, app or agent.
+    Send the bytes of one file: an export of Holdfast or of another program, a document, or a zip archive of a folder. The
+    whole file is checked first; if it is damaged, nothing is stored. A repeated import adds nothing twice. If the
+    connection ends, the import continues.
+
+    Name the user, app or agent that the file belongs to, unless the file names them itself. For data that all users share,
+    set `shared`. The key must not be bound to a user, app or agent.
     """
     parts = caller.may("admin", **whose.parts, whole=True)
     is_json = request.headers.get("content-type", "").partition(";")[0].strip().lower() == "application/json"

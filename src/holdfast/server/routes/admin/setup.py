@@ -31,7 +31,7 @@ class Setup(Model):
     user: Annotated[str | None, Field(examples=["ana"])] = None
     """The default user, or null if the key may not know that name."""
     is_user_chosen: bool | None = None
-    """True if a person or a setting chose the default user, false if it is the login name. Null like `user`."""
+    """True if a person or a setting chose the default user, false if it is the login name. Null if `user` is null."""
     samples: Annotated[list[str], Field(examples=[["Marta (sample)"]])]
     """The users of the sample data that is stored."""
     chat: Annotated[str | None, Field(examples=["ollama:llama3.2"])] = None
