@@ -22,7 +22,8 @@ def _print_proposals(flags: Flags, limit: int) -> None:
 def proposals(flags: Flags, *, limit: int) -> None:
     """List, accept and dismiss proposed changes.
 
-    A change is only proposed if it would supersede a memory that you stored, but may be based on text that you did not write.
+    A change waits as a proposal if it would supersede a memory that you stored, but may be based on text that you did not
+    write.
     """
     if click.get_current_context().invoked_subcommand is None:
         _print_proposals(flags, limit)
