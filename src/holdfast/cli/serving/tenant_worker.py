@@ -66,7 +66,10 @@ class TenantWorker:
         return total
 
     def _work(self, tenants: list[str], *, until: float = math.inf) -> int:
-        """Run the jobs of the given tenants by turns, at most until the time ``until``. Return the number of steps."""
+        """Run jobs of the given tenants, a few steps per tenant in turn, at most until the time ``until``.
+
+        Return the number of steps.
+        """
         steps = 0
         while tenants and not self._stop.is_set() and time.monotonic() < until:
             left = []

@@ -347,7 +347,7 @@ class ErasePreview(Erase):
     model_config = ConfigDict(json_schema_extra=one_target("memories_of"))
 
     memories_of: Name | None = None
-    """The id of an app. Its memories would be erased, but not its sessions, as `DELETE /apps/{id}?purgeMemories=true` does."""
+    """The id of an app. Counts what `DELETE /apps/{id}?purgeMemories=true` would remove: its memories, but not its sessions."""
 
 
 class TopicEdit(Body):
