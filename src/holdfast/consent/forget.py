@@ -26,7 +26,7 @@ The required share is that of the best memory, or for messages that of the best 
 at most this value.
 """
 _MIN_SCORE: Final = 0.75
-"""Minimum recall score of a hit that is used if no memory or message contains enough of the subject's terms.
+"""Minimum recall score of a hit. It is used only if no memory or message contains enough of the subject's terms.
 
 It is far above the minimum score of a context block.
 """

@@ -91,7 +91,10 @@ def without_injected_text(text: str) -> str:
 
 
 def _without_text_tags(text: str) -> str:
-    """Remove the texts between two tags such as ``<article>`` and ``</article>``. A tag without its counterpart is kept."""
+    """Remove two matching tags, such as ``<article>`` and ``</article>``, with the text between them.
+
+    A tag without its counterpart is kept.
+    """
     pieces: list[str] = []
     done = 0
     opened: dict[str, int] = {}

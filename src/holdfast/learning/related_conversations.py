@@ -20,7 +20,7 @@ def with_neighbors(put: Put, near: Sequence[Neighbor], calibration: DocumentCali
     """Return a Put (a memory to store) whose metadata lists the conversations of similar memories, most similar first.
 
     A memory is similar if it shares a tag with the Put or has nearly the same meaning. Only the memories in ``near`` are
-    compared.
+    compared. A Put without a conversation in its metadata is returned unchanged.
     """
     own = put.metadata.get(CONVERSATION)
     if own is None:

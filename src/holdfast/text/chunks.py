@@ -30,7 +30,8 @@ def split_chunks(text: str, size: int = 1600, overlap: int = 200) -> list[str]:
     """Split a text into chunks of at most ``size`` characters. A text that fits is a single chunk.
 
     Each chunk repeats up to ``overlap`` characters from the end of the chunk before it. At most ``MAX_CHUNKS`` chunks are
-    returned; the rest of a longer text is left out. Raise ``ValueError`` if ``overlap`` is more than half of ``size``.
+    returned; the rest of a longer text is left out. Raise ``ValueError`` if ``size`` is less than 1, or if ``overlap`` is
+    negative or more than half of ``size``.
     """
     return [text[start:end] for start, end in chunk_spans(text, size, overlap)]
 
@@ -39,8 +40,8 @@ def chunk_spans(text: str, size: int = 1600, overlap: int = 200) -> list[tuple[i
     """Return the start and end position of each chunk in the text, in order. There are at most ``MAX_CHUNKS`` chunks.
 
     A chunk has at most ``size`` characters, and repeats up to ``overlap`` characters from the end of the chunk before it. If
-    the text needs more than ``MAX_CHUNKS`` chunks, its end is left out. Raise ``ValueError`` if ``overlap`` is more than half
-    of ``size``.
+    the text needs more than ``MAX_CHUNKS`` chunks, its end is left out. Raise ``ValueError`` if ``size`` is less than 1, or
+    if ``overlap`` is negative or more than half of ``size``.
     """
     if size < 1 or not 0 <= overlap <= size // 2:
         message = f"chunks of {size} characters cannot overlap by {overlap}"

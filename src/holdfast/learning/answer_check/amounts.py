@@ -57,7 +57,7 @@ class Said:
 
 
 def wrong_amount(item: str, said: Sequence[Said], known: Sequence[str]) -> str | None:
-    """Return which sort of detail in a statement of the model does not follow from the messages and the known memories.
+    """Return the type of the first detail in a statement of the model that does not follow from the messages and memories.
 
     The result is "a date", "a time", "a number", "a unit" or "a currency". It is None if every detail follows from them.
     ``item`` is the statement, ``said`` are the messages, and ``known`` are the texts of the memories.
