@@ -12,7 +12,8 @@ import pytest
 
 from holdfast import Engine, Message
 from holdfast.errors import InvalidInput, NotFound
-from holdfast.forgetting.erase import Erasing, erase, mark_erased, note_scrubbed
+from holdfast.forgetting.erase import Erasing, erase
+from holdfast.forgetting.scrub import mark_erased, note_scrubbed
 from holdfast.presets.default import DEFAULT
 from holdfast.protocols import SCRUB, ScrubTime
 from holdfast.services import services

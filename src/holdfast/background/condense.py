@@ -6,14 +6,12 @@ input when it runs. It computes outside any transaction, and writes only if its 
 a summary is stored next to its messages, and memories removed by compacting can be restored with undo.
 """
 
-import hashlib
 import json
 import math
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC
 from itertools import islice
 from typing import Any
 
@@ -27,6 +25,15 @@ from holdfast.learning.summaries.base_document import RULE_VERSION as BASE_RULES
 from holdfast.learning.summaries.compaction import compact_to
 from holdfast.learning.summaries.durable import durable_facts, without_ended
 from holdfast.learning.summaries.extractive import RULE_VERSION as REPORT_RULES
+from holdfast.learning.summaries.progress import (
+    IMPORTED_TO,
+    WAITING,
+    covered,
+    imported_at,
+    imported_setting,
+    incorporated_setting,
+    summarized_setting,
+)
 from holdfast.learning.summaries.roll_up import RollUp, base_put, due, summary_put
 from holdfast.learning.summaries.summaries import Summary, distill, distill_with, summarize, summarize_with
 from holdfast.learning.topics.splitting import follow, split
@@ -57,10 +64,6 @@ _MAX_SCOPES = 10_000
 """Maximum number of entries in ``_queued_at``. If it is reached, all entries are dropped."""
 _MAX_CONVERSATION_CHARACTERS = 24_000
 """Maximum total length of the messages that one summary covers, in characters."""
-WAITING = "waiting_for_base"
-"""Metadata key of an imported summary that was not part of the base document in its old database."""
-_IMPORTED_TO = "imported_to"
-"""Metadata key of a base document: the time of the last imported summary that it contains."""
 _TITLE_LINES = 2
 """Number of lines of a topic page that are not memories: its title and the line under it."""
 
@@ -192,7 +195,7 @@ class Condenser:
         done = max((int(memory.metadata.get("to", 0)) for memory in base), default=0)
         summaries = reads.memories(MemoryFilter(exactly=scope, kinds=("summary",), where={"to": {"$gt": max(done, marked)}}))
         imported = reads.memories(MemoryFilter(exactly=scope, kinds=("summary",), where={WAITING: True}))
-        imported_to = max((str(memory.metadata.get(_IMPORTED_TO, "")) for memory in base), default="")
+        imported_to = max((str(memory.metadata.get(IMPORTED_TO, "")) for memory in base), default="")
         imported_to = max(imported_to, reads.setting(imported_setting(scope)) or "")
         return [
             *sorted((each for each in imported if imported_at(each) > imported_to), key=imported_at),
@@ -283,7 +286,7 @@ class Condenser:
             else Summary(text=distill(*given, max_words=rules.max_words), prompt=BASE_RULES)
         )
         put = base_put(made.text, taken, scope, kind=rules.kind, key=rules.key or rules.kind, earlier=earlier, facts=facts)
-        put = replace(put, metadata={**(earlier.metadata if earlier else {}), **_covered(taken)})
+        put = replace(put, metadata={**(earlier.metadata if earlier else {}), **covered(taken)})
 
         def unchanged(tx: Transaction) -> bool:
             current = {memory.id: memory.revision for memory in self._base(tx, scope)}
@@ -393,45 +396,6 @@ def _max_waiting(rule: RollUp) -> int:
     This number includes the newest messages, which the summary leaves out.
     """
     return max(rule.threshold, _MAX_MESSAGES + rule.keep)
-
-
-def summarized_setting(scope: Scope) -> str:
-    """Return the name of the setting that stores the last summarized message of a scope: "rolled-up:" and a hash of the scope."""
-    return f"rolled-up:{_scope_hash(scope)}"
-
-
-def _covered(summaries: Sequence[Memory]) -> dict[str, Any]:
-    """Return the metadata of a base document that records which summaries it contains."""
-    numbers = [int(each.metadata["to"]) for each in summaries if "to" in each.metadata]
-    times = [imported_at(each) for each in summaries if each.metadata.get(WAITING)]
-    return {**({"to": max(numbers)} if numbers else {}), **({_IMPORTED_TO: max(times)} if times else {})}
-
-
-def imported_at(summary: Memory) -> str:
-    """Return the time of an imported summary, as a text that sorts by time."""
-    return summary.valid_from.astimezone(UTC).isoformat(timespec="microseconds")
-
-
-def imported_setting(scope: Scope) -> str:
-    """Return the name of the setting that stores the time of the last imported summary in the base document.
-
-    It is written only if a host program merges summaries into the base document itself.
-    """
-    return f"incorporated_imports:{_scope_hash(scope)}"
-
-
-def incorporated_setting(scope: Scope) -> str:
-    """Return the name of the setting that stores the last message whose summary is part of the base document.
-
-    Holdfast's own jobs do not write this setting. It is written if a host program merges summaries into the base
-    document by itself.
-    """
-    return f"incorporated:{_scope_hash(scope)}"
-
-
-def _scope_hash(scope: Scope) -> str:
-    owner = json.dumps([scope.app, scope.user, scope.agent]).encode()
-    return hashlib.blake2b(owner, digest_size=12).hexdigest()
 
 
 def _as_many_as_fit(messages: Sequence[Message]) -> int:

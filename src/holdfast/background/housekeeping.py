@@ -13,8 +13,8 @@ from holdfast.background.embedder_check import check_embedder, check_vectors
 from holdfast.consent.off_record import PAUSE, erase_older
 from holdfast.errors import StoreClosed, StoreError
 from holdfast.forgetting import records
-from holdfast.forgetting.erase import complete_receipts, found_in_files, mark_erased, note_scrubbed
 from holdfast.forgetting.needles import PendingScan
+from holdfast.forgetting.scrub import complete_receipts, found_in_files, mark_erased, note_scrubbed
 from holdfast.forgetting.targets import own_sources
 from holdfast.learning.summaries.lasting import is_lasting
 from holdfast.presets.base import Preset

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any, Literal, cast
 
 from holdfast.errors import NotFound, StoreFull
-from holdfast.forgetting.erase import mark_erased
+from holdfast.forgetting.scrub import mark_erased
 from holdfast.protocols import MemoryFilter, MessageFilter, Reads, Transaction
 from holdfast.recall.listing import Kinds, kind_names, with_key
 from holdfast.runtime.clock import as_utc

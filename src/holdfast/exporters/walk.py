@@ -13,7 +13,6 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias, TypeVar
 
-from holdfast.background.condense import summarized_setting
 from holdfast.background.jobs import session_of
 from holdfast.exporters.entries import (
     COVERED,
@@ -29,6 +28,7 @@ from holdfast.exporters.entries import (
 )
 from holdfast.exporters.selection import Selection, belongs
 from holdfast.forgetting.targets import is_restated
+from holdfast.learning.summaries.progress import summarized_setting
 from holdfast.presets.base import Preset
 from holdfast.presets.plain_kinds import RECORDED, read_kinds
 from holdfast.protocols import MemoryFilter, MessageFilter, SessionFilter, Store, TraceFilter

@@ -8,13 +8,13 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
-from typing import Literal
 
-from holdfast.errors import NotFound, StoreClosed, StoreError, StoreFull
+from holdfast.errors import NotFound, StoreError, StoreFull
 from holdfast.forgetting import records
 from holdfast.forgetting.needles import MIN_BYTES, make_needles
 from holdfast.forgetting.rebuild import ReadAgain, clear_restated, rebuild
 from holdfast.forgetting.records import Registry, new_receipt_id
+from holdfast.forgetting.scrub import found_in_files, mark_erased, scrub
 from holdfast.forgetting.targets import (
     MEMORIES_OF_APP,
     ErasureTargets,
@@ -26,8 +26,7 @@ from holdfast.forgetting.targets import (
 )
 from holdfast.learning.capture import Extractor
 from holdfast.presets.base import Preset
-from holdfast.protocols import SCRUB, MemoryFilter, MessageFilter, SentenceReader, Store, Transaction, Unreachable
-from holdfast.recall.caches import count_erasure, erasures
+from holdfast.protocols import MemoryFilter, MessageFilter, SentenceReader, Store, Transaction
 from holdfast.runtime.priority import give_way
 from holdfast.types import Author, Receipt, Scope
 from holdfast.write import Writer
@@ -76,7 +75,7 @@ def erase_and_scan(store: Store, preset: Preset, target: Mapping[str, str], how:
     """
     begun = _begin(store, preset, target, how)
     give_way()
-    scrubbed = _scrub(store, begun.needles, rewrite=how.rewrite, files=how.files())
+    scrubbed = scrub(store, begun.needles, rewrite=how.rewrite, files=how.files())
     give_way()
     return _finish(store, preset, begun, *scrubbed), begun.needles
 
@@ -96,7 +95,7 @@ def erase_each(
     if not begun:
         return []
     needles = [needle for each in begun for needle in each.needles]
-    scrubbed = _scrub(store, needles, rewrite=any(each.how.rewrite for each in begun), files=begun[0].how.files())
+    scrubbed = scrub(store, needles, rewrite=any(each.how.rewrite for each in begun), files=begun[0].how.files())
     return [(_finish(store, preset, each, *scrubbed), each.needles) for each in begun]
 
 
@@ -117,7 +116,7 @@ def _begin(store: Store, preset: Preset, target: Mapping[str, str], how: Erasing
     return _Begun(target, how, receipt, removed, needles)
 
 
-def _finish(store: Store, preset: Preset, begun: "_Begun", complete: bool, residue: tuple[str, ...]) -> Receipt:  # noqa: FBT001  (the result of _scrub)
+def _finish(store: Store, preset: Preset, begun: "_Begun", complete: bool, residue: tuple[str, ...]) -> Receipt:  # noqa: FBT001  (the result of scrub)
     """Finish an erasure after the scrub: erase the target in the copies of the store, and record the receipt.
 
     ``complete`` and ``residue`` are the two values that :func:`_scrub` returned.
@@ -275,28 +274,6 @@ def _partly_erased(done: Mapping[str, int]) -> StoreFull:
     )
 
 
-def _scrub(store: Store, needles: Sequence[bytes], *, rewrite: bool, files: Sequence[Path]) -> tuple[bool, tuple[str, ...]]:
-    """Overwrite the erased bytes on disk, and search the store's files and ``files`` for the needles.
-
-    Return two values. The first is True if all erased bytes were overwritten. The second lists the files in which a
-    needle was found, and the places that could not be overwritten or searched. With ``rewrite=False``, the store's
-    files are rewritten only if a needle is found in them.
-
-    A failed scrub raises no error, because the rows are already removed: the first value is False, the second has the
-    error message, and the receipt stays pending. Only ``StoreClosed`` is raised.
-    """
-    try:
-        count = erasures(store)
-        complete, residue = store.scrub(needles, rewrite=rewrite, files=files, when="later")
-        note_scrubbed(store, complete=complete, rewrite=rewrite, count=count)
-    except StoreClosed:
-        raise
-    except StoreError as error:
-        log.warning("The rows are erased, but their bytes could not be overwritten yet: %s", error)
-        return False, (str(error),)
-    return complete, residue
-
-
 def remove_derived(tx: Transaction, preset: Preset, messages: Collection[str], now: datetime) -> None:
     """Remove messages and everything derived from them. The removed bytes are overwritten later, in the background.
 
@@ -331,61 +308,6 @@ def remove_traces(tx: Transaction, target: Mapping[str, str], targets: ErasureTa
     texts = [text for text in targets.texts if len(text.encode("utf-8", "replace")) >= MIN_BYTES] if by_id else ()
     owner = {"app": target[MEMORIES_OF_APP]} if MEMORIES_OF_APP in target else None
     tx.remove_traces(owner=owner, items=targets.removed, texts=texts)
-
-
-def mark_erased(tx: Transaction, *, rewrite: bool = True) -> None:
-    """Record that erased bytes must still be overwritten, and that caches must be cleared.
-
-    The record is written in the transaction that removes the rows. So the bytes are overwritten later even if the
-    process is killed now. ``rewrite`` is True if overwriting them requires that the store's files are rewritten. If
-    ``rewrite`` is False, emptying the store's write-ahead log is enough.
-    """
-    if rewrite or tx.setting(SCRUB) != "pending":
-        tx.set_setting(SCRUB, "pending" if rewrite else "log")
-    count_erasure(tx)
-
-
-def note_scrubbed(store: Store, *, complete: bool, rewrite: bool, count: str | None = None) -> None:
-    """Record after a scrub whether another scrub is needed.
-
-    Another scrub is needed in three cases: this scrub was incomplete, or the files must be rewritten but this scrub did not
-    rewrite them (``rewrite=False``), or more data was erased after this scrub began. ``count`` is the number of erasures when
-    this scrub began. If it is None, the third case is not checked.
-    """
-    with store.write() as tx:
-        if complete and (rewrite or tx.setting(SCRUB) == "log"):
-            if count in (None, erasures(tx)):
-                tx.set_setting(SCRUB, "done")
-        elif not complete and tx.setting(SCRUB) != "pending":
-            tx.set_setting(SCRUB, "pending")
-
-
-def complete_receipts(store: Store, residue: Sequence[str], *, pending: Collection[str], scanned: Collection[str]) -> None:
-    """Update receipts after a scrub: their status, and whether they are verified.
-
-    ``residue`` lists the files in which the scrub found erased bytes, and the places that could not be searched. ``scanned``
-    has the ids of the receipts whose texts the scrub searched for. ``pending`` has the ids of the receipts that were pending
-    when the scrub began. All other receipts stay as they are.
-
-    The status becomes ``pending`` if the scrub found erased bytes in a file, otherwise ``erased``. A receipt becomes verified
-    only if its id is in ``scanned``, ``residue`` is empty, and no copy of the store can still contain the texts.
-    """
-    updated = []
-    for receipt in records.receipts(store):
-        if receipt.id in scanned or (receipt.id in pending and receipt.status == "pending"):
-            left = (*residue, *receipt.residue) if receipt.id not in scanned else tuple(residue)
-            verified = receipt.id in scanned and not left and not receipt.backups
-            status: Literal["erased", "pending"] = "pending" if found_in_files(residue) else "erased"
-            updated.append(replace(receipt, verified=verified, residue=left, status=status))
-    records.update(store, *updated)
-
-
-def found_in_files(residue: Sequence[str]) -> bool:
-    """Return True if ``residue``, the result of a scan, names a file in which erased bytes were found.
-
-    ``residue`` also names places that could not be searched. These do not count.
-    """
-    return any(not isinstance(line, Unreachable) for line in residue)
 
 
 def _has_rows(store: Store, targets: ErasureTargets) -> bool:
@@ -450,7 +372,7 @@ def erase_in_copy(copy: Store, preset: Preset, target: Mapping[str, str], how: E
     receipt = Receipt(id=id, target=dict(target), at=how.now)
     removed = _remove(copy, preset, target, how, receipt=receipt, read=ReadAgain())
     needles = make_needles([*removed.targets.texts, *owner_of(target).values()])
-    complete, residue = _scrub(copy, needles, rewrite=True, files=())
+    complete, residue = scrub(copy, needles, rewrite=True, files=())
     return residue if complete else (*residue, f"{copy.location}: another program reads it")
 
 

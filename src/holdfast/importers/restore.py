@@ -7,7 +7,6 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
-from holdfast.background.condense import summarized_setting
 from holdfast.errors import InvalidInput
 from holdfast.exporters.entries import (
     Entry,
@@ -19,6 +18,7 @@ from holdfast.exporters.entries import (
     SummarizedEntry,
 )
 from holdfast.exporters.walk import effect_place, effect_with
+from holdfast.learning.summaries.progress import summarized_setting
 from holdfast.presets.base import Preset
 from holdfast.presets.plain_kinds import RECORDED, read_kinds, write_kinds
 from holdfast.protocols import MemoryFilter, MessageFilter, TraceFilter, Transaction

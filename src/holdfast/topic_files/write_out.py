@@ -145,11 +145,13 @@ class Planner:
         self._plan.record.pages[key] = _page_record(parse_page(text), data, topic, memories)
 
     def _close(self, key: str, page: BasePage, present: _PresentFile) -> None:
-        """Plan the removal of a page that has no memories left.
+        """Plan the removal of the file of a page that has no memories left.
 
-        ``key`` is the hash of the file name, ``page`` the file at the last sync, and ``present`` the file now. The file
-        stays unchanged if it has no lines and had none before (only a title, for example), or if ``page`` has no topic. If
-        the user added layout to the file, such as headings, the file stays without its lines.
+        ``key`` is the hash of the file name, ``page`` the file at the last sync, and ``present`` the file now. A line here is the
+        line of a memory. Titles and headings do not count.
+
+        There are two exceptions. The file is left as it is if it has no lines now and had none at the last sync, or if ``page``
+        has no topic. If the user added layout, such as headings, only the lines are removed and the file is kept.
         """
         read = parse_page(present.text)
         if not page.lines and not read.lines:

@@ -28,7 +28,7 @@ _folder = tempfile.TemporaryDirectory()
 _numbers = itertools.count()
 _METHODS = ("search", "add", "add_messages")
 _ADDED = ("id", "kind", "at", "_relevanceScore")
-"""Metadata that our store adds to each result. The fakes return only what they were given."""
+"""Metadata that our store adds to each result. The fake stores that it replaces in these tests add none."""
 
 
 class FlatEmbedder:

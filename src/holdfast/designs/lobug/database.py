@@ -13,7 +13,6 @@ import numpy as np
 
 from holdfast import types
 from holdfast.agent.device import DEVICE_SESSION
-from holdfast.background.condense import WAITING, imported_at, imported_setting, incorporated_setting, summarized_setting
 from holdfast.chat import ChatModel
 from holdfast.config.opening import open_engine
 from holdfast.designs.lobug import embeddings
@@ -21,6 +20,7 @@ from holdfast.designs.numbers import find_numbered, number_of
 from holdfast.engine import Engine
 from holdfast.errors import InvalidInput, NotFound
 from holdfast.filters import MemoryFilter, MessageFilter, SearchFilter
+from holdfast.learning.summaries.progress import WAITING, imported_at, imported_setting, incorporated_setting, summarized_setting
 from holdfast.presets.settings import MemoryConfig
 from holdfast.protocols import Embedder
 from holdfast.services import Services, services

@@ -205,7 +205,7 @@ def _as_fact(engine: Engine, memory: types.Memory) -> Fact:
 
 
 def _source(memory: types.Memory) -> str:
-    """Return ``auto`` or ``explicit``. An imported fact keeps the source that it had in the design's own file."""
+    """Return the source of a memory, ``auto`` or ``explicit``. An imported fact has the source from the design's own file."""
     source = memory.metadata.get("source") if memory.origin == "import" else memory.origin
     return "auto" if source == "auto" else "explicit"
 

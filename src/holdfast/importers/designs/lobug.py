@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from holdfast.background.condense import WAITING
 from holdfast.importers.databases import rows, tables
 from holdfast.importers.fields import digest, moment
 from holdfast.importers.records import Conversation, Note, Record, Said
+from holdfast.learning.summaries.progress import WAITING
 
 COLUMNS = frozenset({"id", "role", "content", "created_at", "summarized"})
 _FACTS = "memory_facts"

@@ -94,9 +94,9 @@ _DOUBTED = regex(
     r"\s{0,4}(?:[¿]\s?)?(?:is|es) (?:this |it |that |esto )?(?:an? |una? )?(?:scam|phishing|spam|fake|legit|hoax|estafa|timo|fraude|bulo)\?\s*$",
     re.IGNORECASE,
 )
-"""Matches a question about the origin of the text below it: "is this a scam?".
+"""Matches a question whether the text below it is genuine: "is this a scam?".
 
-It counts as an announcement only with a colon at its end or a blank line below it.
+The question announces a quotation only if a blank line follows it.
 """
 _TASK_ON_THIS = regex(
     rf"\b{_TASK} (?:this|that|it|esto|est[ae] \w+)\b|\b(?:respond|contest)\w{{1,4}} a est[aeo]s?\b", re.IGNORECASE

@@ -64,7 +64,7 @@ class _Proposal:
 
 
 def split_needed(memories: Sequence[Memory], *, max_lines: int = 50) -> bool:
-    """Return True if a page has more than ``max_lines`` lines. Calls no model."""
+    """Return True if a page with these memories has more than ``max_lines`` lines. Calls no model."""
     return len(memories) > max_lines
 
 

@@ -9,7 +9,7 @@ import hashlib
 import secrets
 import tomllib
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import resources
 
@@ -79,46 +79,72 @@ def render_block(
     words = block_words(language)
     heading = max(words.relevant, words.related, key=count_tokens)
     frames = [_sealed([words.intro, words.pinned], "0" * _NONCE_CHARACTERS)] if pinned else []
-    budget = max_tokens - count_tokens("\n".join([*frames, _sealed([words.intro, heading], "0" * _NONCE_CHARACTERS)]))
-    kept: list[Hit] = []
-    left_out: list[Hit] = []
-    parts: list[list[str]] = [[], [], []]  # pinned, answers, and hits that are probably no answer
-    answers = probable_answers([hit for hit in relevant if hit.left_out_by is None])
+    frames.append(_sealed([words.intro, heading], "0" * _NONCE_CHARACTERS))
     max_pinned = min(_MAX_LINE_CHARACTERS, max(_PINNED_CHARACTERS_PER_TOKEN * max_tokens, _MIN_PINNED_CHARACTERS))
-    for part, hits in enumerate((pinned, relevant)):
-        for hit in hits:
-            if hit.left_out_by is not None:
-                left_out.append(hit)
-                continue
-            if part and not hit.is_relevant:
-                left_out.append(leave_out(hit, "floor"))
-                continue
-            place = part and (1 if hit.id in answers else 2)
-            line = _line(hit, words, max_characters=_MAX_LINE_CHARACTERS if part else max_pinned)
-            cost = count_tokens(line + "\n")
-            if place and parts[3 - place] and not parts[place]:
-                cost += count_tokens(heading + "\n")  # a second heading
-            if cost > budget:
-                left_out.append(leave_out(hit, "budget"))
-                continue
-            budget -= cost
-            parts[place].append(line)
-            kept.append(hit)
-    if not kept:
-        return with_persona(Context(text="", tokens=0, stable="", changing="", left_out=tuple(left_out)), persona)
-    lasting = [words.pinned, *parts[0]] if parts[0] else []
-    passing = [*([words.relevant, *parts[1]] if parts[1] else []), *([words.related, *parts[2]] if parts[2] else [])]
-    nonce = secrets.token_hex(_NONCE_CHARACTERS // 2)
-    text = _sealed([words.intro, *lasting, *passing], nonce)
-    block = Context(
-        text=text,
-        tokens=count_tokens(text),
-        stable=_sealed([words.intro, *lasting], _nonce_of(lasting, nonce_key)) if lasting else "",
-        changing=_sealed([words.intro, *passing], nonce) if passing else "",
-        hits=tuple(kept),
-        left_out=tuple(left_out),
-    )
-    return with_persona(block, persona)
+    filling = _Filling(words, budget=max_tokens - count_tokens("\n".join(frames)), heading_tokens=count_tokens(heading + "\n"))
+    for hit in pinned:
+        filling.add(hit, "pinned", max_characters=max_pinned)
+    answers = probable_answers([hit for hit in relevant if hit.left_out_by is None])
+    for hit in relevant:
+        filling.add(
+            hit if hit.left_out_by or hit.is_relevant else leave_out(hit, "floor"), "answers" if hit.id in answers else "related"
+        )
+    return with_persona(filling.context(nonce_key), persona)
+
+
+@dataclass
+class _Filling:
+    """A block that is being filled with lines, until its budget of tokens is spent."""
+
+    words: BlockWords
+    budget: int = field(kw_only=True)
+    heading_tokens: int = field(kw_only=True)
+    """Number of tokens of the longest heading. One heading of hits is paid for before the block is filled."""
+    lines: dict[str, list[str]] = field(default_factory=lambda: {"pinned": [], "answers": [], "related": []})
+    kept: list[Hit] = field(default_factory=list)
+    left_out: list[Hit] = field(default_factory=list)
+
+    def add(self, hit: Hit, part: str, *, max_characters: int = _MAX_LINE_CHARACTERS) -> None:
+        """Add a hit to a part of the block. A hit with a ``left_out_by``, and a hit that does not fit, is left out."""
+        if hit.left_out_by is not None:
+            self.left_out.append(hit)
+            return
+        line = _line(hit, self.words, max_characters=max_characters)
+        cost = count_tokens(line + "\n") + (self.heading_tokens if self._needs_second_heading(part) else 0)
+        if cost > self.budget:
+            self.left_out.append(leave_out(hit, "budget"))
+            return
+        self.budget -= cost
+        self.lines[part].append(line)
+        self.kept.append(hit)
+
+    def _needs_second_heading(self, part: str) -> bool:
+        """Return True if a hit is the first of its part, and hits are already listed under the other heading."""
+        others = {"answers": "related", "related": "answers"}
+        return part in others and not self.lines[part] and bool(self.lines[others[part]])
+
+    def context(self, nonce_key: str) -> Context:
+        """Return the finished block."""
+        if not self.kept:
+            return Context(text="", tokens=0, stable="", changing="", left_out=tuple(self.left_out))
+        words = self.words
+        lasting = _headed(words.pinned, self.lines["pinned"])
+        passing = [*_headed(words.relevant, self.lines["answers"]), *_headed(words.related, self.lines["related"])]
+        nonce = secrets.token_hex(_NONCE_CHARACTERS // 2)
+        text = _sealed([words.intro, *lasting, *passing], nonce)
+        return Context(
+            text=text,
+            tokens=count_tokens(text),
+            stable=_sealed([words.intro, *lasting], _nonce_of(lasting, nonce_key)) if lasting else "",
+            changing=_sealed([words.intro, *passing], nonce) if passing else "",
+            hits=tuple(self.kept),
+            left_out=tuple(self.left_out),
+        )
+
+
+def _headed(heading: str, lines: Sequence[str]) -> list[str]:
+    """Return the lines after their heading. If there are no lines, return an empty list."""
+    return [heading, *lines] if lines else []
 
 
 def _sealed(lines: Sequence[str], nonce: str) -> str:

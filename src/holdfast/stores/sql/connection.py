@@ -59,11 +59,10 @@ class SQLDialect(Protocol):
         ...
 
     def metadata_any(self, path: Sequence[str], condition: Callable[[str], Part], *, of: Candidates = "both") -> Part:
-        """Return the SQL condition that the metadata entry at a path fulfills ``condition``.
+        """Return SQL that is true if the metadata entry at ``path`` fulfills ``condition``.
 
-        ``condition`` is a function: it gets the SQL name of a value and returns the SQL condition on this value. ``of`` says
-        which values are tested: the entry itself, the elements of an entry that is a list, or both. It is enough that one of
-        the tested values fulfills the condition.
+        ``condition`` is a function: it gets the SQL name of a value and returns SQL that tests this value. ``of`` says which
+        values are tested: the entry itself, the elements of an entry that is a list, or both. One value that passes is enough.
         """
         ...
 

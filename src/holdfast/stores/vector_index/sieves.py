@@ -309,10 +309,11 @@ def _differences(words: BitWords, wanted: BitWords) -> NDArray[np.uint16]:
 
 
 def sketch_width(rows: VectorRows, k: int, tuning: Tuning) -> int:
-    """Return how many of the best rows by sketch must be scored, so that they include the true best `k` rows.
+    """Return how many rows must be scored exactly so that the true best `k` rows are among them.
 
-    The number comes from measurements on real sentences. Vectors with few dimensions have few bits. Their sketches rank less
-    reliably, so more rows are needed. This costs little, because scoring such vectors is cheap.
+    These rows are the best ones by their sketches. The number comes from measurements on real sentences. The sketch of a
+    vector with few dimensions has few bits and ranks less reliably, so more rows are needed. This costs little, because
+    scoring such vectors is cheap.
     """
     width = tuning.width_per_result * k + tuning.width_per_root * rows.count**0.5
     return max(tuning.min_width, int(width * max(1.0, 384 / rows.dimensions)))
