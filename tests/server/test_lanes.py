@@ -3,19 +3,20 @@
 import asyncio
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import httpx
 import pytest
 
 import holdfast
 from holdfast.config.settings import Settings
+from holdfast.protocols import Role, Vectors
 from holdfast.runtime.priority import give_way, urgent
 from holdfast.server.middleware import lanes as lanes_module
 from holdfast.server.middleware.lanes import Lane, LaneName, Lanes, QueueFull, Turn, lane_of
 from holdfast.server.middleware.limits import Rate, RateLimiter
+from holdfast.testing import HashEmbedder
 from tests.server.http_support import Served, serving
 
 pytestmark = pytest.mark.ledger("X28")
@@ -277,31 +278,36 @@ def test_a_running_request_pauses_once_its_tenant_is_over_its_share(
     assert asyncio.run(run()) == (pauses, 0)
 
 
-def test_slow_recalls_of_one_tenant_do_not_stop_those_of_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    may_end, begun = threading.Event(), threading.Semaphore(0)
-    recall = holdfast.Engine.recall
+class SlowForLoud(HashEmbedder):
+    """An embedder that takes long for the queries "loud 0", "loud 1" and so on, until a test lets them end."""
 
-    def slow_for_loud(self: holdfast.Engine, query: str, **options: Any) -> Any:
-        if query == "loud":
-            begun.release()
-            may_end.wait(60)
-        return recall(self, query, **options)
+    def __init__(self) -> None:
+        super().__init__()
+        self.may_end, self.begun = threading.Event(), threading.Semaphore(0)
 
-    monkeypatch.setattr(holdfast.Engine, "recall", slow_for_loud)
-    with serving(tmp_path) as served:
+    def embed(self, texts: Sequence[str], *, role: Role) -> Vectors:
+        if any(text.startswith("loud") for text in texts):
+            self.begun.release()
+            self.may_end.wait(60)
+        return super().embed(texts, role=role)
+
+
+def test_slow_recalls_of_one_tenant_do_not_stop_those_of_another(tmp_path: Path) -> None:
+    embedder = SlowForLoud()
+    with serving(tmp_path, embedder=embedder, settings=Settings(recall_timeout=60.0)) as served:
         loud, calm = _two_tenants(served)
         threads = [
-            threading.Thread(target=loud.post, args=("/v1/recall",), kwargs={"json": {"query": "loud", "user": "u"}})
-            for _ in range(4)
+            threading.Thread(target=loud.post, args=("/v1/recall",), kwargs={"json": {"query": f"loud {number}", "user": "u"}})
+            for number in range(4)
         ]
         for thread in threads:
             thread.start()
-        assert begun.acquire(timeout=60)
-        assert begun.acquire(timeout=60)
+        assert embedder.begun.acquire(timeout=60)
+        assert embedder.begun.acquire(timeout=60)
         try:
             assert calm.post("/v1/recall", json={"query": "calm", "user": "u"}, timeout=20).status_code == 200
         finally:
-            may_end.set()
+            embedder.may_end.set()
             for thread in threads:
                 thread.join(60)
 
