@@ -19,8 +19,8 @@ serve: $(VENV)/.server  ## run the server (dashboard, HTTP and MCP) with the def
 demo: $(VENV)/.ready  ## play a demo conversation over two sessions
 	@$(BIN)/holdfast demo
 
-# Two workers per core, at most four, since many tests wait. Bytecode is always cached, since the tests start many processes.
-PYTEST = $(BIN)/python -m pytest -n $(shell $(PYTHON) -c 'import os; print(min(4, 2 * (os.cpu_count() or 1)))') --dist worksteal
+# Three workers per core, at most six, since many tests wait. Bytecode is always cached, since the tests start many processes.
+PYTEST = $(BIN)/python -m pytest -n $(shell $(PYTHON) -c 'import os; print(min(6, 3 * (os.cpu_count() or 1)))') --dist worksteal
 test test-all: export PYTHONDONTWRITEBYTECODE =
 test: $(VENV)/.testweights $(VENV)/.dev  ## run the tests of every package, in about five minutes; ARGS="-n 0" uses one process
 	$(PYTEST) -m "not long" $(ARGS)
