@@ -1,9 +1,11 @@
 """Shared fixtures: a memory with a real store on each backend, a frozen clock, and a search of the bytes on disk."""
 
 import gc
+import importlib
 import os
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -76,17 +78,34 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_collection() -> Iterator[None]:
+def pytest_collection(session: pytest.Session) -> Iterator[None]:
     """Turn off Python's garbage collector while pytest collects the tests, to save time.
 
     Objects that exist after the collection stay alive until the end, so later garbage collections skip them.
     """
     gc.disable()
     try:
+        _import_tests(session.config)
         return (yield)
     finally:
         gc.freeze()
         gc.enable()
+
+
+def _import_tests(config: pytest.Config) -> None:
+    """Import the test modules before pytest does. Each worker begins at another module.
+
+    In a new clone, compiling the modules takes 12 seconds of CPU time. Workers that import them in the same order all compile
+    every module. Workers that begin at different modules read most of them from the cache that another worker has written.
+    """
+    if (worker := getattr(config, "workerinput", None)) is None:
+        return
+    folders = [path for each in config.args if (path := config.rootpath / each).is_dir()]
+    paths = sorted(path for folder in folders for path in folder.rglob("test_*.py") if (path.parent / "__init__.py").exists())
+    start = len(paths) * int(worker["workerid"].removeprefix("gw")) // worker["workercount"]
+    for path in paths[start:] + paths[:start]:
+        with suppress(Exception, pytest.skip.Exception):  # the collection imports the module again and reports the error
+            importlib.import_module(".".join(path.relative_to(config.rootpath).with_suffix("").parts))
 
 
 def _time_limit(item: pytest.Item) -> float | None:
