@@ -19,7 +19,7 @@ from tests.server.http_support import Served, serving
 
 OPERATIONS = 84
 EXAMPLES = 12
-SHORT_EXAMPLES = 6
+SHORT_EXAMPLES = 3
 """Requests per operation without ``--full``."""
 CHECKS = (
     "not_a_server_error",
@@ -97,7 +97,7 @@ expected-statuses = ["400", "401", "403", "404", "405", "409", "413", "415", "42
 @pytest.mark.long
 @pytest.mark.timeout(900)
 def test_the_command_of_schemathesis_finds_nothing_with_its_own_checks(live: Served, tmp_path: Path, sample: Sample) -> None:
-    """Run the command on a third of the operations, or with ``--full`` on all. Another document has another third."""
+    """Run the command on a sixth of the operations, or with ``--full`` on all. Another document has another sixth."""
     if importlib.util.find_spec("schemathesis") is None:
         pytest.skip("Schemathesis is not installed.")
     (tmp_path / "schemathesis.toml").write_text(CONFIGURATION, "utf-8")
@@ -105,7 +105,7 @@ def test_the_command_of_schemathesis_finds_nothing_with_its_own_checks(live: Ser
     names = [operation["operationId"] for path in document.json()["paths"].values() for operation in path.values()]
     # The last operation would revoke the key in use.
     tried = [name for name in names if name not in (*UNDESCRIBED, *ENDLESS, "revoke_key")]
-    chosen = sample.of(tried, start=zlib.crc32(document.content))
+    chosen = sample.of(tried, every=6, start=zlib.crc32(document.content))
     included = [part for name in chosen for part in ("--include-operation-id", name)]
     command = [sys.executable, "-m", "schemathesis.cli", "run", f"{live.url}/openapi.json", *included, "--seed", "11"]
     # One worker: in Python 3.11, two threads that parse source code at the same time can raise SystemError, and Hypothesis does.
@@ -113,4 +113,5 @@ def test_the_command_of_schemathesis_finds_nothing_with_its_own_checks(live: Ser
     key = ["-H", f"Authorization: Bearer {live.key('admin')}"]
     ran = subprocess.run([*command, *options, *key], cwd=tmp_path, capture_output=True, encoding="utf-8", check=False)
     assert ran.returncode == 0, ran.stdout[-20_000:]
-    assert re.search(r"\b(\d{4,}) generated, \1 passed", ran.stdout), ran.stdout[-1000:]
+    generated = re.findall(r"\b(\d+) generated, \1 passed", ran.stdout)
+    assert [int(count) >= sample.size(1000, short=300) for count in generated] == [True], ran.stdout[-1000:]
