@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
-from holdfast.text.relative_dates import dates_in, with_dates
+from holdfast.text.relative_dates import dates_in, with_dates, with_weekdays
 from holdfast.text.stated_dates import begin_and_end
 
 SUNDAY = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -168,6 +168,12 @@ def test_the_year_changes_with_the_day(at: str, said: str, dated: str) -> None:
 
 def test_a_weekday_named_on_the_same_weekday_means_a_week_later() -> None:
     assert [day.date().isoformat() for day in dates_in("last Sunday, next Sunday", SUNDAY)] == ["2026-02-22", "2026-03-08"]
+
+
+@pytest.mark.parametrize("said", ["nos mandaron una maqueta para el lunes", "they wanted it by Monday"])
+def test_the_weekday_of_a_deadline_is_in_the_future(said: str) -> None:
+    assert "2026)" in with_weekdays(said, SUNDAY, future=False)
+    assert with_weekdays(said, SUNDAY, future=False) == with_weekdays(said, SUNDAY, future=True)
 
 
 def test_several_dates_are_added_each_in_its_place() -> None:

@@ -25,6 +25,7 @@ from holdfast.text.sentences import split_sentences
         ('"Really?" she asked. Yes.', ['"Really?" she asked.', "Yes."]),
         ("i like it. it is good", ["i like it.", "it is good"]),
         ("今日は。元気？", ["今日は。", "元気？"]),
+        ("120. I work nights.", ["120.", "I work nights."]),
         ("", []),
         (" \n\t\n", []),
         ("...", ["..."]),

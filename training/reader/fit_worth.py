@@ -1,8 +1,9 @@
 """Fit the weights of ``holdfast.learning.statements.worth`` to judged statements of published dialogues.
 
 Each row of ``labels/worth.jsonl`` has the dialogue, the turn, the checksum of the candidate's text, and the verdict. The text is
-read from the sources. The dialogues are from test sources, which the reader was not trained on. The script prints the weights,
-and their precision and recall in a cross-validation over dialogues.
+read from the sources. The dialogues are from test sources, which the reader was not trained on. ``labels/talks_es.jsonl`` has
+Spanish conversations that we wrote, with verdicts; those of the part ``tune`` are used. The script prints the weights, and their
+precision and recall in a cross-validation over dialogues.
 """
 
 import argparse
@@ -21,8 +22,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from data.sources import Mirror
 
 from holdfast.config.models import make_sentence_reader
+from holdfast.learning.statements.context import Context
 from holdfast.learning.statements.own_text import own_clauses
-from holdfast.learning.statements.read import Context, candidates
+from holdfast.learning.statements.read import candidates
 from holdfast.learning.statements.rulebook import rulebooks
 from holdfast.learning.statements.worth import signals
 from holdfast.models.local.registry import DEFAULT_READER
@@ -34,6 +36,7 @@ HERE = Path(__file__).resolve().parent
 FOLDS = 10
 PENALTY = 1.0
 MAX_CHARACTERS = 3000
+MAX_MESSAGES_BACK = 5
 Floats = NDArray[np.float64]
 
 
@@ -44,7 +47,7 @@ def main() -> None:
     parser.add_argument("--labels", type=Path, default=HERE / "labels" / "worth.jsonl")
     options = parser.parse_args()
     rows = [json.loads(line) for line in options.labels.read_text(encoding="utf-8").splitlines()]
-    found = list(labeled(rows, Mirror(options.mirror)))
+    found = [*labeled(rows, Mirror(options.mirror)), *labeled_talks(HERE / "labels" / "talks_es.jsonl")]
     names = sorted({name for _, values, _ in found for name in values} - {"team"})
     x = np.array([[values.get(name, 0.0) for name in names] for _, values, _ in found])
     y = np.array([useful for _, _, useful in found], dtype=float)
@@ -78,6 +81,23 @@ def labeled(rows: list[dict[str, Any]], mirror: Mirror) -> Iterator[tuple[str, d
                     if verdict is not None:
                         yield f"{source}:{name}", signals(each), verdict
                 before = text
+
+
+def labeled_talks(path: Path) -> Iterator[tuple[str, dict[str, float], bool]]:
+    """Yield the same for each judged statement of the conversations that we wrote."""
+    reader = make_sentence_reader(DEFAULT_READER)
+    assert reader is not None
+    for talk in map(json.loads, path.read_text(encoding="utf-8").splitlines()):
+        before: str = ""
+        earlier: tuple[str, ...] = ()
+        for is_user, text in talk["turns"] if talk["part"] == "tune" else ():
+            language = detect_language(text) or detect_language(before)
+            context = Context(before=before, books=rulebooks(language), reader=reader, language=language, earlier=earlier)
+            for each, _, _ in candidates(own_clauses(text, language), context) if is_user else ():
+                verdict = talk["verdicts"].get(each.own)
+                if verdict is not None:
+                    yield talk["id"], signals(each), verdict == "useful"
+            before, earlier = (before, (*earlier, text)[-MAX_MESSAGES_BACK:]) if is_user else (text, earlier)
 
 
 def fitted(x: Floats, y: Floats) -> Floats:

@@ -19,10 +19,11 @@ from holdfast.text.stated_dates import begin_and_end
 __all__ = ["dated", "dates_of", "reading_of"]
 
 _SPANISH_PAST: Final = regex(
-    r"\b(?:\w+(?:é|ó|í|aste|iste|amos|imos|aron|ieron|eron|aba|abas|aban|ía|ías|ían)|(?:he|has|ha|hemos|han|había) \w+|fue|fui|fuimos|hizo|hice|tuvo|tuve|estuve|estuvo|dijo|dije|vino|vine|puso|puse|era|éramos|eran)\b",
+    r"\b(?!(?:aquí|así|ahí|allí|mí|sí|qué|porqué|sé|té|café|bebé)\b)(?:\w+(?:é|ó|í|aste|iste|amos|imos|aron|ieron|eron|aba|abas|aban)"
+    r"|(?<!\bla )(?<!\bde )(?<!\bel )(?<!\buna )(?<!\bun )(?<!\bmi )(?<!\bsu )(?<!\btu )(?<!\bdel )(?<!\ben )(?<!\bcon )(?<!\bal )(?<!\btoda )\w{3,}(?:ía|ías|ían)|(?:he|has|ha|hemos|han|había) \w+|fue|fui|fuimos|hizo|hice|tuvo|tuve|estuve|estuvo|dijo|dije|vino|vine|puso|puse|era|éramos|eran)\b",
     re.IGNORECASE,
 )
-"""Matches a Spanish verb in a past tense."""
+"""Matches a Spanish verb in a past tense. A noun such as "anatomía" follows an article or a preposition."""
 _ENGLISH_PAST: Final = regex(
     r"\b(?:was|were|had|did|didn['’]?t|went|came|saw|met|took|left|bought|told|said|made|ate|fell|broke|lost|won|flew|drove|gave|found|heard|\w{3,}ed)\b",
     re.IGNORECASE,

@@ -10,7 +10,7 @@ from typing import Final
 
 from holdfast.runtime.regex import regex
 
-__all__ = ["split_at_conjunctions", "split_dictation"]
+__all__ = ["has_verb", "split_at_conjunctions", "split_dictation"]
 
 _MARKS: Final = regex(r"[,;:()–—]|[.!?…]\s")
 """Matches punctuation inside a sentence."""
@@ -102,6 +102,17 @@ def split_at_conjunctions(sentence: str) -> Iterator[str]:
     yield " ".join(words[start:])
 
 
+def _is_open(left: str) -> bool:
+    """Return True if a text ends inside a clause with "que" whose verb is still to come: "dice que con 16"."""
+    _, that, rest = left.rpartition(" que ")
+    return bool(that) and not _HAS_VERB.search(rest)
+
+
+def has_verb(text: str) -> bool:
+    """Return True if a text contains a verb, as far as frequent verbs and endings show it."""
+    return _HAS_VERB.search(text.lower().replace("’", "'")) is not None
+
+
 def _clauses(sentence: str) -> Iterator[str]:
     start = 0
     conditions: set[int] = set()
@@ -110,7 +121,7 @@ def _clauses(sentence: str) -> Iterator[str]:
         left, right = plain[start : found.start()], plain[found.end() :]
         if len(left.split()) < _MIN_WORDS or len(right.split()) < _MIN_WORDS or not _HAS_VERB.search(left):
             continue
-        if found["run_on"] and _TIES.search(left):
+        if found["run_on"] and (_TIES.search(left) or _is_open(left)):
             continue
         if _CONDITION.match(left) and start not in conditions:
             conditions.add(start)

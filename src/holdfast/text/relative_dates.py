@@ -44,6 +44,8 @@ _OTHER_WEEK: Final = regex(
     r"\s+(?:of )?(?:next|last|the following) week\b|\s+(?:de )?(?:la )?(?:proxima semana|semana (?:que viene|pasada|proxima|siguiente))\b"
 )
 """Matches words after a weekday that name its week: "Friday next week"."""
+_DEADLINE: Final = regex(r"\b(?:by|until|till|due|due on|para|hasta|antes de) (?:el )?$")
+"""Matches the words before the weekday of a deadline, if a text ends with them: "para el lunes"."""
 _HAS_DATE: Final = regex(r"\s*[,(]?\s*(?:\d{1,2}\b|(?:the|el) \d)")
 
 
@@ -60,15 +62,15 @@ def with_weekdays(text: str, at: datetime, *, future: bool) -> str:
     """Return a text with a calendar date after each weekday: "on Friday (20 November 2026)".
 
     "Friday" means the next Friday after ``at`` if ``future`` is True, and the last Friday before ``at`` if it is False. A
-    weekday that has a date already, or follows a word such as "last" or "next", gets no date. A text with a recurring day
-    ("every Friday") is returned unchanged.
+    weekday after a word such as "by" is always in the future. A weekday that has a date already, or follows a word such as
+    "last" or "next", gets no date. A text with a recurring day ("every Friday") is returned unchanged.
     """
     folded = fold_letters(text)
     if _EVERY_WEEK.search(folded):
         return text
     pieces, end = [], 0
     for match in _BARE_WEEKDAY.finditer(folded):
-        day, _ = _weekday(1 if future else -1)(match, at)
+        day, _ = _weekday(1 if future or _DEADLINE.search(folded, 0, match.start("weekday")) else -1)(match, at)
         if not _HAS_DATE.match(folded, match.end()) and not _OTHER_WEEK.match(folded, match.end()):
             pieces += [text[end : match.end()], f" ({_written(day, 'day', spanish=match['el'] is not None)})"]
             end = match.end()

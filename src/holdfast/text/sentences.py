@@ -45,9 +45,11 @@ def split_clauses(text: str) -> list[str]:
 def _lines(text: str) -> Iterator[str]:
     """Yield the lines of a text, with wrapped lines joined and bullets removed."""
     held = ""
-    for raw in re.split(r"[\r\n\u2028\u2029\x85]", text):
+    lines = re.split(r"[\r\n\u2028\u2029\x85]", text)
+    for raw in lines:
         line = " ".join(raw.split())
-        is_item = _BULLET.match(raw) is not None
+        bullet = _BULLET.match(raw)
+        is_item = bullet is not None and (len(lines) > 1 or not bullet[0].strip()[:-1].isdigit())  # "120. I work nights"
         if held and line and not is_item and len(held) >= _MIN_WRAPPED_CHARS and line[0].islower() and held[-1] not in ".!?…:":
             held = f"{held} {line}"
             continue
@@ -100,4 +102,5 @@ def _is_abbreviated(before: str, following: str) -> bool:
         return not following.isupper()
     if _INITIALS.fullmatch(word):  # "R.F. Kuang"
         return following.isupper()
-    return len(word) == 1 and word.isupper() and word != "I" and following.isupper()
+    is_initial = word != "I" or before[: found.start()].endswith(('"', "“", "«"))  # "I. Newton", but not "she and I. We"
+    return len(word) == 1 and word.isupper() and is_initial and following.isupper()

@@ -4,7 +4,15 @@ import pytest
 
 from holdfast import Engine
 from holdfast.learning.statements.clauses import fold_clause
-from holdfast.learning.statements.standalone import is_english, is_question, is_unfinished, points_nowhere, without_subordinator
+from holdfast.learning.statements.standalone import (
+    is_english,
+    is_irreal,
+    is_question,
+    is_unfinished,
+    points_nowhere,
+    refers_to_someone,
+    without_subordinator,
+)
 
 
 @pytest.mark.parametrize("text", ["I always think about it every year!", "Those are my two favorites."])
@@ -66,3 +74,36 @@ def test_praise_advice_and_statements_about_the_world_are_not_kept(memory: Engin
         session.add("user", said)
     memory.drain()
     assert memory.memories(user="ana") == []
+
+
+@pytest.mark.parametrize(
+    "text", ["Si fuera rico viviría en Cádiz", "y si no fuera por ellos me iba", "Ojalá llueva", "If I were rich I'd travel"]
+)
+def test_an_unmet_condition_or_a_wish_is_irreal(text: str) -> None:
+    assert is_irreal(fold_clause(text))
+
+
+@pytest.mark.parametrize("text", ["Si llueve no salgo a correr", "Soy de Cádiz", "If it rains I stay in"])
+def test_another_condition_is_not_irreal(text: str) -> None:
+    assert not is_irreal(fold_clause(text))
+
+
+@pytest.mark.parametrize(
+    "text", ["Él vive en Soria", "el tiene 19 años", "con ella tuve un juicio", "su papá trabaja lejos", "She is 16"]
+)
+def test_a_text_can_be_about_someone_whom_it_does_not_name(text: str) -> None:
+    assert refers_to_someone(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["mi hija y ella son amigas", "le dije a Ana que él no viene", "el coche es rojo", "Vivo en Soria"]
+)
+def test_a_text_that_names_its_person_refers_to_nobody_else(text: str) -> None:
+    assert not refers_to_someone(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "unfinished"), [("a mis pacientes.", True), ("a mis hijos les gusta el tenis", False), ("reza por mí.", False)]
+)
+def test_a_phrase_without_a_verb_is_unfinished(text: str, *, unfinished: bool) -> None:
+    assert is_unfinished(fold_clause(text)) is unfinished

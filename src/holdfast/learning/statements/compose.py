@@ -6,10 +6,11 @@ from typing import Final
 from holdfast.learning.statements.clauses import fold_clause
 from holdfast.learning.statements.rulebook import Rulebook, Statement, StatementRule, StatementType
 from holdfast.learning.statements.worth import Candidate
-from holdfast.protocols.sentence_reader import Area
+from holdfast.protocols.sentence_reader import Area, Reading
 from holdfast.runtime.regex import regex
+from holdfast.text.consent.cues import may_wish
 
-__all__ = ["MIN_REMEMBER", "statement_of"]
+__all__ = ["MIN_REMEMBER", "asks_to_remember", "statement_of"]
 
 MIN_REMEMBER: Final = 0.5
 """Minimum probability, from the sentence reader, with which a sentence counts as a request to remember something."""
@@ -43,6 +44,15 @@ _ASKED_IMPORTANCE: Final = 8.0
 _MAX_IMPORTANCE: Final = 10.0
 
 
+def asks_to_remember(reading: Reading, text: str) -> bool:
+    """Return True if a text asks to remember something.
+
+    ``reading`` is its analysis. The sentence reader alone does not decide: it takes "and in capital letters" for such a
+    request. The text must contain a word for keeping or noting.
+    """
+    return reading.wishes["remember"] >= MIN_REMEMBER and may_wish("remember", fold_clause(text))
+
+
 def statement_of(
     each: Candidate, rule: StatementRule | None, books: Sequence[Rulebook], language: str | None, *, asked: bool
 ) -> Statement:
@@ -53,7 +63,7 @@ def statement_of(
     """
     text, own, reading = each.text, each.own, each.reading
     key, key_es, type_, importance = _AREAS[reading.area]
-    asked = asked or reading.wishes["remember"] >= MIN_REMEMBER
+    asked = asked or each.asks
     is_event = reading.area in ("event", "plan")
     importance = importance if rule is None else rule.importance
     spoken = language or next((book.language for book in books if rule in book.rules), books[0].language)

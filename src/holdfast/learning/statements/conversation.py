@@ -8,10 +8,14 @@ from holdfast.learning.statements.clauses import fold_clause, sentences
 from holdfast.learning.statements.read import read_statements
 from holdfast.learning.statements.repair import admits_mistake, correction_in, rejected_value, repaired, repaired_within
 from holdfast.learning.statements.statements import Statement, retracts, statements
+from holdfast.learning.statements.trim import without_lead
 from holdfast.protocols import SentenceReader
 from holdfast.runtime.regex import regex
+from holdfast.text.sentences import split_sentences
 from holdfast.types import Message
 
+_MAX_MESSAGES_BACK = 5
+"""Maximum number of earlier messages of the speaker that are searched for the person that a statement is about."""
 _MAX_STATEMENTS_BACK = 4
 """Maximum number of preceding statements that are searched for the one that a correction ("no, on Tuesday") changes."""
 _SINGLE_VALUE_KEYS = frozenset(
@@ -63,29 +67,32 @@ def sourced_statements(messages: Sequence[Message], reader: SentenceReader | Non
     The sentence reader decides which statements are worth keeping. If ``reader`` is None, rules decide.
     """
     found: list[SourcedStatement] = []
+    said: list[Message] = []
     for place, message in enumerate(messages):
         if not is_spoken_by_user(message):
             continue
         if retracts(message.text):
-            found = _without_last_message(found, message)
+            found, said = _without_last_message(found, message), []
         before = _turn_before(message, messages[:place])
-        for each in _statements_in(message, _read(message, before, reader), before):
+        earlier = [each for each in said if each.speaker == message.speaker][-_MAX_MESSAGES_BACK:]
+        for each in _statements_in(message, _read(message, before, earlier, reader), [*earlier, *filter(None, [before])]):
             found = _added(found, each)
+        said.append(message)
     return found
 
 
 def _statements_in(
-    message: Message, said: Sequence[Statement], before: Message | None
+    message: Message, said: Sequence[Statement], earlier: Sequence[Message]
 ) -> Iterator["SourcedStatement | _BareCorrection"]:
     """Yield the statements and the bare corrections of a message. ``said`` contains the statements, without their sources.
 
-    The source of a statement is the message. If a statement quotes the previous turn (``before``), that turn is also a
-    source. Erasing the turn then also erases the quotation.
+    The source of a statement is the message. If a statement quotes an earlier message, that message is also a source. Erasing
+    it then also erases the quotation.
     """
     admitted = admits_mistake(fold_clause(message.text))
     found = [replace(each, corrects=each.corrects or admitted) for each in said]
     for each in found:
-        sources = (before, message) if before is not None and each.quotes_before else (message,)
+        sources = (*(other for other in earlier if _is_quoted(other, each.context)), message)
         sourced = SourcedStatement(statement=replace(each, text=repaired_within(each.text)), sources=sources)
         fragment = correction_in(each.text, fold_clause(each.text)) if each.key in _NOTES else None
         yield sourced if fragment is None else _BareCorrection(fragment=fragment, message=message, otherwise=sourced)
@@ -96,17 +103,27 @@ def _statements_in(
             yield _BareCorrection(fragment=fragment, message=message)
 
 
+def _is_quoted(message: Message, context: str) -> bool:
+    """Return True if ``context``, the words before a statement, contains a sentence of a message."""
+    told = f" {context}"
+    return bool(context) and any(f" {without_lead(each)}" in told for each in split_sentences(message.text))
+
+
 def _turn_before(message: Message, earlier: Sequence[Message]) -> Message | None:
     """Return the latest earlier message of another speaker. Return None if there is none."""
     speaker = (message.role, message.speaker)
     return next((other for other in reversed(earlier) if (other.role, other.speaker) != speaker), None)
 
 
-def _read(message: Message, before: Message | None, reader: SentenceReader | None) -> list[Statement]:
-    """Return the statements of a message. ``before`` is the previous turn, or None."""
+def _read(message: Message, before: Message | None, earlier: Sequence[Message], reader: SentenceReader | None) -> list[Statement]:
+    """Return the statements of a message.
+
+    ``before`` is the previous turn, or None. ``earlier`` are the speaker's last messages before this one.
+    """
     if reader is None:
         return statements(message)
-    return read_statements(message, before="" if before is None else before.text, reader=reader)
+    told = "" if before is None else before.text
+    return read_statements(message, before=told, reader=reader, earlier=[each.text for each in earlier])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,32 +7,28 @@ refers to the sentence before, such as "she moved there", is kept together with 
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from itertools import islice
-from typing import Final, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from holdfast.learning.change_reader import ends_memory
 from holdfast.learning.dating import dated
-from holdfast.learning.placement import starts_with_project
 from holdfast.learning.statements.clauses import ANNOUNCEMENT, clauses, fold_clause
-from holdfast.learning.statements.compose import MIN_REMEMBER, statement_of
+from holdfast.learning.statements.compose import MIN_REMEMBER, asks_to_remember, statement_of
+from holdfast.learning.statements.context import Context
 from holdfast.learning.statements.own_text import own_clauses
-from holdfast.learning.statements.project_reader import in_project
+from holdfast.learning.statements.references import POINTS_BACK, sentence_before, with_context
 from holdfast.learning.statements.repair import rejected_value
 from holdfast.learning.statements.replies import answered_question, chosen_statement
 from holdfast.learning.statements.rulebook import Rulebook, Statement, StatementRule, rulebooks
 from holdfast.learning.statements.standalone import (
-    is_english,
+    is_irreal,
     is_question,
     is_unfinished,
-    leaves_subject_out,
-    names_no_object,
-    names_person,
-    points_nowhere,
     without_subordinator,
 )
-from holdfast.learning.statements.trim import trimmed, without_lead
-from holdfast.learning.statements.worth import Candidate, mentions_user, worth
+from holdfast.learning.statements.trim import trimmed
+from holdfast.learning.statements.worth import Candidate, concludes, mentions_user, worth
 from holdfast.protocols.sentence_reader import Reading, SentenceReader
 from holdfast.runtime.regex import regex
 from holdfast.text.consent.cues import may_wish, shows_in_part
@@ -56,8 +52,10 @@ _MIN_REFUSAL: Final = 0.9
 """Minimum probability, from the sentence reader, with which one sentence counts as a wish to forget it or not to keep it."""
 _MIN_OFF_RECORD: Final = 0.9
 """Minimum probability, from the sentence reader, with which a message counts as a wish that nothing of it is kept."""
+_MIN_DOUBT: Final = 0.3
+"""Minimum probability of such a wish at which an earlier message is not quoted."""
+_REFUSALS: Final[tuple[Literal["off_record", "forget"], ...]] = ("off_record", "forget")
 _MAX_WISH_CHARACTERS: Final = 600
-_MAX_CONTEXT_CHARACTERS: Final = 200
 _MIN_WORDS: Final = 2
 _MAX_LEADS: Final = 8
 _MAX_PAUSES: Final = 8
@@ -65,19 +63,8 @@ _MAX_LEAD_WORDS: Final = 2
 _PAUSE: Final = regex(r"\s*[,;:(–—]\s*|\s+-+\s+|\s+(?:and|but|so|because|y|pero|porque|así que|asi que)\s+")
 _STOP: Final = regex(r"\s*[,;:(–—]\s+|\s+-+\s+")
 _REASON: Final = regex(r"^(?:since|because|given that|como|ya que|porque|dado que)\s+", re.IGNORECASE)
-_POINTS_BACK: Final = regex(
-    r"(?:(?:and|but|so|y|pero|o sea|also|too|well|oh|yeah|yes)\W+)*"
-    r"(?:he|she|hes|shes|they|it|its|it's|that|that's|this|these|those|his|her|their|there|one|both|él|ella|ellos|ellas|eso|esa|ese|esto|ahí|allí|allá"
-    r"|mine|ours|el mío|la mía|since then|that way|desde entonces)\b"
-    r"|(?:\w+ing|i(?:'ve|’ve| have)(?: been)? \w+(?: \w+)?)\s+(?:(?:to|about|of|for)\s+)?(?:it|them|those|that one)\b",
-    re.IGNORECASE,
-)
-"""Matches a sentence that refers to something in an earlier sentence, such as "she moved there"."""
-_PERSONAL: Final = regex(r"(?:(?:and|but|so|y|pero)\W+)*(?:he|she|his|her|hes|shes|él|ella)\b", re.IGNORECASE)
 _OWN_PHRASE: Final = regex(r"(?:my|our|i|i['’]?m|i['’]?ve|we|mis?|nuestr[oa]s?|yo|tengo|soy|estoy|vivo)\b", re.IGNORECASE)
 """Matches the beginning of words about the user or the user's people and things, such as "I" or "my daughter"."""
-_ASKS_USER: Final = regex(r"\b(?:you|your|u|ur|tus?|te|ti|vos|usted(?:es)?|sus?|le|\w+[aeiá]s)\b", re.IGNORECASE)
-"""Matches a word in a question that addresses the user, or a Spanish verb in the second person."""
 _TO_WHOM: Final = regex(r"\ba\s+$")
 """Matches the Spanish word "a" at the end of a text. It belongs to the person after it: "a mi hermano le gusta el fútbol".
 
@@ -85,16 +72,6 @@ The part of the sentence that the sentence reader marks begins after this word.
 """
 _ABOUT_THEM: Final = regex(r"\s*[,;:(–—-]+\s*(?:he|she|they|who|él|ella|ellos|ellas|quien)\b", re.IGNORECASE)
 """Matches the beginning of a clause about the person named just before it: ", she turns six"."""
-_CONCLUDED: Final = regex(
-    r"\b(?:i|we)(?:'ve| have| had)? (?:just |finally |also |already |now )?(?:decided|agreed|chose|chosen|settled on|found out|figured out|discovered)\b"
-    r"|\bwe'?re going with\b|\blet'?s (?:use|go with|stick with)\b|\bturns out\b|\bit turned out\b"
-    r"|\b(?:decid[ií]|decidimos|(?:he|hemos) decidido|eleg[ií]|elegimos|acord[eé]|acordamos|(?:he|hemos) acordado|quedamos en"
-    r"|me enter[eé] de|nos enteramos de|vamos con|usemos|resulta que|resulto que|descubr[ií]|descubrimos)\b"
-)
-"""Matches a decision or a discovery, in a text in lower case without accents.
-
-Such a statement is kept even if the sentence reader rates it low.
-"""
 _VERB: Final = regex(
     r"\b(?:is|are|am|was|were|has|have|had|will|\w+'s|\w{3,}s|es|son|era|fue|esta|estan|tiene|tengo|soy|vivo|se|me|sale|empieza|termina|llega|\w{2,}ó)\b \w"
 )
@@ -107,43 +84,36 @@ _LASTING_KEYS: Final = _SINGLE_KEYS | frozenset("health salud family familia pet
 """Keys of lasting attributes. A statement that a rule assigns to one of them is more likely to be kept."""
 
 
-def read_statements(message: Message, *, before: str, reader: SentenceReader) -> list[Statement]:
+def read_statements(message: Message, *, before: str, reader: SentenceReader, earlier: Sequence[str] = ()) -> list[Statement]:
     """Return the statements of a message that are worth keeping, in order. ``before`` is the previous turn.
 
-    If the user asks not to keep the message, the list is empty.
+    If the user asks not to keep the message, the list is empty. ``earlier`` are the user's last messages before this one. A
+    statement about someone whom only they name is returned together with the sentence that names this person.
     """
-    language = message.language or detect_language(message.text)
+    language = message.language or detect_language(message.text) or detect_language(before)
     books = rulebooks(language)
-    if any(book.shows(sign, fold_clause(message.text)) for book in books for sign in ("roleplay", "joke")):
+    if not _is_serious(message.text, books):
         return []
     context = Context(before=before, books=books, reader=reader, language=language)
+    context = replace(context, earlier=tuple(text for text in earlier if _is_quotable(text, context)))
     sentences = own_clauses(message.text, language)
     if _is_off_record(message.text[:_MAX_WISH_CHARACTERS], sentences, context):
         return []
     return list(_statements(message, sentences, context))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Context:
-    """The data for reading one message: the turn before it, the rules, and the sentence reader."""
+def _is_serious(text: str, books: Sequence[Rulebook]) -> bool:
+    """Return False if a message is a joke or a role play."""
+    return not any(book.shows(sign, fold_clause(text)) for book in books for sign in ("roleplay", "joke"))
 
-    before: str
-    books: tuple[Rulebook, ...]
-    """The rules of all languages. The rules of the message's language come first."""
-    reader: SentenceReader
-    language: str | None
-    known: dict[str, Reading] = field(default_factory=dict)
-    """Results of the sentence reader so far, by text. They are cached so that no text is analyzed twice."""
 
-    def read(self, text: str) -> Reading:
-        """Analyze one of the user's texts, together with the previous turn, and return the result."""
-        if text not in self.known:
-            self.known[text] = self.reader.read(text, before=self.before)
-        return self.known[text]
-
-    def off_record(self, text: str) -> float:
-        """Return the probability that a text asks not to be kept."""
-        return self.read(text).wishes["off_record"]
+def _is_quotable(text: str, context: Context) -> bool:
+    """Return True if a memory may quote an earlier message: it is serious, and it does not ask to keep or to forget anything."""
+    folded = fold_clause(text)
+    if not _is_serious(text, context.books):
+        return False
+    wishes = [wish for wish in _REFUSALS if may_wish(wish, folded)]
+    return not any(context.read(text[:_MAX_WISH_CHARACTERS]).wishes[wish] >= _MIN_DOUBT for wish in wishes)
 
 
 _Found: TypeAlias = tuple[Candidate, StatementRule | None, bool]
@@ -182,7 +152,7 @@ def _instructs(rule: StatementRule | None) -> bool:
 
 def _statements(message: Message, sentences: Sequence[str], context: Context) -> Iterator[Statement]:
     for place, said in enumerate(sentences):
-        previous = _sentence_before(sentences[:place], said)
+        previous = sentence_before(sentences[:place], said, context)
         kept = _kept_in(said, previous, context)
         if not kept and ends_memory(context.reader, message, said, before=context.before):
             context.known.clear()  # the sentence reader now rates the sentence as worth keeping
@@ -190,13 +160,7 @@ def _statements(message: Message, sentences: Sequence[str], context: Context) ->
         for each, rule, asked in kept:
             found = statement_of(each, rule, context.books, context.language, asked=asked)
             text = dated(found.text, message.at, each.reading)
-            yield replace(found, text=text, said=each.own, quotes_before=_quotes_before(each, context))
-
-
-def _quotes_before(each: Candidate, context: Context) -> bool:
-    """Return True if a candidate (a possible memory) begins with words of the previous turn, such as a question."""
-    added = each.text.removesuffix(each.own).strip()
-    return bool(added) and added != each.text and added in context.before
+            yield replace(found, text=text, said=each.own, context=each.text.removesuffix(each.own).strip())
 
 
 def _kept_in(said: str, previous: str, context: Context) -> list[_Found]:
@@ -214,19 +178,7 @@ def candidates(sentences: Sequence[str], context: Context) -> Iterator[_Found]:
     the user asked to remember the part.
     """
     for place, said in enumerate(sentences):
-        yield from _candidates_in(said, _sentence_before(sentences[:place], said), context)
-
-
-def _sentence_before(earlier: Sequence[str], said: str) -> str:
-    """Return the earlier sentence that ``said`` can refer to, or an empty text if there is none.
-
-    This is normally the last of the sentences in ``earlier``. If ``said`` begins with a word such as "he" or "she", it is the
-    last one that mentions a person.
-    """
-    last = earlier[-1] if earlier else ""
-    if not _PERSONAL.match(said) or names_person(last):
-        return last
-    return next((sentence for sentence in reversed(earlier) if names_person(sentence)), last)
+        yield from _candidates_in(said, sentence_before(sentences[:place], said, context), context)
 
 
 def _candidates_in(said: str, previous: str, context: Context) -> Iterator[_Found]:
@@ -257,10 +209,11 @@ def _candidates_in(said: str, previous: str, context: Context) -> Iterator[_Foun
         own = part
         if not asked and reading.area != "instruction":
             own = without_subordinator(trimmed(_without_correction(part, context.books), context.read))
-        whole = own if len(parts) > 1 or asked else _with_context(own, reading, sentence, previous, context)
+        whole = own if len(parts) > 1 or asked else with_context(own, reading, sentence, previous, context)
         if corrects and whole != own:  # "So she is seven? No, she's eight."
             whole = f"{whole.removesuffix(own)}{part}"
-        yield replace(_candidate(whole, own, reading, part_rule, context), corrects=corrects), part_rule, bool(asked)
+        found = _candidate(whole, own, reading, part_rule, context)
+        yield replace(found, corrects=corrects, asks=asks_to_remember(reading, said)), part_rule, bool(asked)
 
 
 def _read_reply(said: str, context: Context) -> Reading:
@@ -286,7 +239,7 @@ def _parts(text: str, books: Sequence[Rulebook]) -> list[tuple[str, StatementRul
     for book in books:
         found = [(clause.text, book.find(clause.folded)) for clause in clauses(text, folded, book)]
         keys = {rule.key for _, rule in found if rule is not None and rule.key in _SINGLE_KEYS}
-        if len(keys) == len(found) > 1 and not any(_POINTS_BACK.match(clause) for clause, _ in found):
+        if len(keys) == len(found) > 1 and not any(POINTS_BACK.match(clause) for clause, _ in found):
             return list(found)
     return []
 
@@ -362,7 +315,7 @@ def _may_be_kept(reading: Reading, sentence: str, rule: StatementRule | None, co
     refused = reading.wishes["off_record"] >= _MIN_REFUSAL and may_wish("off_record", folded)
     if refused and shows_in_part(sentence, context.off_record):
         return False
-    return reading.keep >= _MIN_KEEP or rule is not None or _CONCLUDED.search(folded) is not None
+    return reading.keep >= _MIN_KEEP or rule is not None or concludes(folded)
 
 
 def _candidate(text: str, own: str, reading: Reading, rule: StatementRule | None, context: Context) -> Candidate:
@@ -383,14 +336,19 @@ def _is_kept(each: Candidate) -> bool:
     Decisions, discoveries and corrections are kept even if the sentence reader rates them low.
     """
     folded = fold_clause(each.own)
-    if is_unfinished(folded) or (each.text == each.own and (is_question(folded) or _names_only_value(each, folded))):
+    if (
+        is_unfinished(folded)
+        or is_irreal(folded)
+        or (each.text == each.own and (is_question(folded) or _names_only_value(each, folded)))
+    ):
         return False
     if len(each.text.split()) < _MIN_WORDS and not each.reading.reply:
         return False
-    asked = each.reading.wishes["remember"] >= MIN_REMEMBER and each.reading.act != "question"
-    if asked or (each.instructs and each.text == each.own):
+    is_complete = not each.reading.reply or each.text != each.own
+    asked = each.asks and each.reading.act != "question"
+    if (asked and is_complete) or (each.instructs and each.text == each.own):
         return True
-    if each.rest.act not in ("question", "smalltalk") and _CONCLUDED.search(folded):
+    if each.rest.act not in ("question", "smalltalk") and concludes(folded):
         return True
     if each.corrects and _VERB.search(folded) and each.rest.keep >= _MIN_CORRECTION:
         return True
@@ -431,33 +389,6 @@ def _words_to_keep(sentence: str, reading: Reading) -> str:
     if reading.act == "request" and start:
         text = text.rstrip(" ?!")
     return "" if text.endswith("?") else text
-
-
-def _with_context(text: str, reading: Reading, sentence: str, previous: str, context: Context) -> str:
-    """Return the statement ``text``, preceded by earlier words if the statement cannot be understood without them.
-
-    The earlier words come from the sentence that contains the statement (``sentence``), from the sentence before it
-    (``previous``), or from the previous turn.
-    """
-    folded = fold_clause(text)
-    lost = is_english(folded, context.language) and not _CONCLUDED.search(folded) and points_nowhere(text, folded)
-    is_other = reading.owner == "other" or names_person(previous)
-    elided = (is_other and leaves_subject_out(folded, context.language)) or names_no_object(folded, context.language)
-    dangling = _POINTS_BACK.match(text) or lost or elided
-    if dangling and in_project(context.reader) and starts_with_project(text):
-        return text  # "My sister is ill. This repo uses Bazel."
-    longer = without_lead(sentence[: sentence.find(text) + len(text)]) if text in sentence else text
-    if dangling and longer != text and len(longer) <= _MAX_CONTEXT_CHARACTERS:
-        return longer
-    if dangling and previous and len(previous) <= _MAX_CONTEXT_CHARACTERS and context.read(previous).act != "smalltalk":
-        return f"{without_lead(previous)} {text}"
-    asked = answered_question(split_sentences(context.before))
-    is_reply = reading.reply or lost or (reading.act == "reply" and _POINTS_BACK.match(text))
-    if reading.owner == "world" and not _ASKS_USER.search(asked):  # the answer to a quiz
-        is_reply = False
-    if not previous and is_reply and reading.act != "smalltalk" and asked and len(asked) <= _MAX_CONTEXT_CHARACTERS:
-        return f"{asked} {text}"
-    return text
 
 
 def _rule(text: str, books: Sequence[Rulebook]) -> StatementRule | None:

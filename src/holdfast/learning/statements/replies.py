@@ -7,11 +7,31 @@ from typing import Final
 from holdfast.learning.statements.clauses import fold_clause
 from holdfast.runtime.regex import regex
 
-__all__ = ["answered_question", "chosen_statement"]
+__all__ = ["answered_question", "asks_about_task", "chosen_statement", "leaves_person_out", "leaves_topic_out"]
 
 _STOP: Final = regex(r"\s*[,;:(–—]\s+(?:(?:and|but|so|y|pero)\s+)?|\s+-+\s+|\s+(?:but|pero)\s+")
 _SPEAKER: Final = regex(r"\b(?:i|i'\w+|im|me|my|mine|we|we'\w+|our|us|yo|mi|mis|nos|nosotr[oa]s|nuestr[oa]s?)\b")
-_BARE: Final = regex(r"\W*(?:(?:and|what about|how about|y|que tal)\s+)?(?:you|yourself|u|tu|vos|usted(?:es)?|ti)\s*\?*$")
+_BARE: Final = regex(
+    r"\W*(?:(?:and|what about|how about|y|que tal)\s+)?(?:you|yourself|u|tu|vos|usted(?:es)?|ti)\s*\?*$"
+    r"|\W*(?:\w+ )?(?:anything|something|algo|alguna cosa|otra cosa) (?:else|mas)\W*$|\W*(?:\w+ )?otra cosa\W*$"
+)
+_OPEN: Final = regex(
+    r"\W*(?:and |y |pero )*(?:(?:para|for|de|a|en|desde|hasta|con|by|at|from) )?(?:cuando|donde|quien|cual|cuanto|como|que (?:hora|dia|edad)|when|where|who|what (?:time|day)|how (?:old|long|much))"
+    r"(?: (?:es|son|seria|sera|fue|esta|queda|empieza|termina|sale|llega|dura|cuesta|tiene|se llama|is|was|will|does|did|it|that|this|he|she|they|be|start|end|last|cost))*\W*"
+)
+"""Matches a question that does not name what it is about: "when is it?"."""
+_THIRD_PERSON: Final = regex(
+    r"\W*(?:(?:y|pero|ya|no|le|lo|la|se)\s+)*(?!(?:para|que|de|ella|donde|sobre|entre|desde|una)\b)\w{2,}[ae](?:\s|\?)|\W*(?:y )?que edad tiene\b"
+    r"|.*\b(?:is|does|was|did|has|will) (?:he|she)\b|.*\b(?:his|her) \w"
+)
+"""Matches a question about someone whom it does not name: "¿usa bastón?", "how old is she?"."""
+_YOU: Final = regex(r"\b(?:tus?|te|ti|vos|contigo|usted(?:es)?)\b")
+_YOUR_VERB: Final = regex(
+    r"\W*(?:(?:y|pero|entonces)\s+)?(?:(?:(?:a|de|con|en|para|por|desde|hasta)\s+)?(?:que|quien|como|cuando|donde|cual|cuant[oa]s?)\s+(?:\w+\s+)?)?"
+    r"(?:(?:no|ya|lo|la|le|se)\s+)*\w{2,}[aeio]s\s+\w|\W*(?:donde|como|cuando|que|quien)\s+\w{2,}[aeio]s\b"
+)
+"""Matches a Spanish question whose first verb is in the second person: "¿qué auto tienes ahora?"."""
+_WISH: Final = regex(r"\b(?:quieres|queres|quiere|quieren)\s+\w+[aei]r\b")
 _MIN_QUESTION_WORDS: Final = 2
 _MAX_REPLY_WORDS: Final = 4
 _ARTICLE: Final = r"(?:(?:the|an?|el|la|los|las|una?|al|in|at|by|en|de|con)\s+)*"
@@ -48,6 +68,28 @@ def answered_question(told: Sequence[str]) -> str:
     if len(question.split()) < _MIN_QUESTION_WORDS and not question.startswith("¿"):
         return ""
     return "" if _BARE.fullmatch(fold_clause(question)) else question
+
+
+def leaves_topic_out(question: str) -> bool:
+    """Return True if a question does not name what it is about: "when is it?", "¿a qué hora empieza?"."""
+    return _OPEN.fullmatch(fold_clause(question)) is not None
+
+
+def leaves_person_out(question: str) -> bool:
+    """Return True if a question is about someone whom it does not name: "how old is she?", "¿usa bastón?".
+
+    A Spanish question that addresses the user with "usted" has the same form.
+    """
+    return _THIRD_PERSON.match(fold_clause(question)) is not None
+
+
+def asks_about_task(question: str) -> bool:
+    """Return True if a Spanish question is probably about the task at hand: "¿colores?", "¿qué quieres anunciar?".
+
+    Such a question does not address the user, or it asks what the user wants to do.
+    """
+    folded = fold_clause(question)
+    return _WISH.search(folded) is not None or not (_YOU.search(folded) or _YOUR_VERB.match(folded))
 
 
 def chosen_statement(question: str, reply: str) -> str:

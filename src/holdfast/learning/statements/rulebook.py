@@ -209,8 +209,8 @@ class Statement:
     """True if a rule found the statement, so that its subject is known. False if only the sentence reader found it."""
     said: str = ""
     """The speaker's own words, without added dates or context. Empty if they equal the text."""
-    quotes_before: bool = False
-    """True if the text begins with words of the previous turn, such as the question that the speaker answers."""
+    context: str = ""
+    """The words of other sentences or messages at the beginning of the text, such as the question that the speaker answers."""
     happened: bool = False
     """True if the statement reports a past event, so that a date in it is the date of the event."""
     elided: bool = False

@@ -8,15 +8,19 @@ import re
 from typing import Final
 
 from holdfast.runtime.regex import regex
+from holdfast.text.dictation import has_verb
 
 __all__ = [
+    "PERSONS",
     "is_english",
+    "is_irreal",
     "is_question",
     "is_unfinished",
     "leaves_subject_out",
     "names_no_object",
-    "names_person",
     "points_nowhere",
+    "refers_to_someone",
+    "unnamed",
     "without_subordinator",
 ]
 
@@ -27,15 +31,16 @@ _QUESTION: Final = regex(
     r"|(?:what|how|where|which|when|why|who)\s+(?:\w+\s+){0,2}(?:is|are|was|were|do|does|did|can|could|should|would|will|to)\b)"
 )
 _UNFINISHED: Final = regex(
-    r"\b(?:as|and|or|but|of|the|an?|because|if|than|my|your|our|y|o|pero|porque|de|el|la|los|las|mi|que)\W*$"
+    r"\b(?:as|and|or|but|of|the|an?|because|if|than|my|your|our|y|o|pero|porque|de|el|la|los|las|(?<!\bpor )(?<!\bpara )(?<!\ba )(?<!\bde )mi|que)\W*$"
 )
+_PHRASE: Final = regex(r"(?:a|para|de|con) (?:mis?|los|las|tus?|sus?) \w+\W*$")
 _SUBORDINATOR: Final = regex(
     r"(?:because|since|although|though|whereas|plus|then|and|but|so|porque|aunque|ya que|y|pero)\s+(?=(?:i|we|my|our|i'm|i've|we're|we've|mi|yo|me)\b)",
     re.IGNORECASE,
 )
 _BACK: Final = regex(
     r"\b(?:it|them|those|these|they|he|she|hes|shes|him|their|theirs|his|its|mine|ours|ones|(?:one|two|three|four|five|six|several|\d+) (?:cups|glasses|slices|pieces|bottles)(?! of\b)|there(?!\s+(?:is|are|was|were|has|have|will|'s)\b)"
-    r"|her(?=\s*(?:[.,;!]|$|(?:every|each|on|at|twice|once|daily|too|back|again|when|because|since|so|and|but|about|for|to)\b))"
+    r"|her(?=\s*(?:[.,;!]|$|(?:every|each|on|at|twice|once|daily|too|back|again|when|because|since|so|and|but|about|for|to|(?:\w+|\d+) (?:days|weeks|months|years) ago)\b))"
     r"|that(?=\s*(?:[.,;!]|$|too\b|as well\b|one\b))|this(?=\s*(?:[.,;!]|$|one\b|is\b)))(?!\s+(?:days|months?|years?|weeks?|summer|winter))\b"
 )
 """Matches a word that refers to something named earlier, such as a pronoun."""
@@ -49,7 +54,8 @@ _THING: Final = regex(
     r"|\b[a-z]{4,}s\b(?<!always)(?<!sometimes)(?<!besides)(?<!perhaps)(?<!towards)(?<!across)(?<!this)"
 )
 """Matches a noun that a later pronoun can refer to, in lower case."""
-_PERSONAL: Final = frozenset({"he", "she", "hes", "shes", "him", "his", "her"})
+PERSONS: Final = frozenset({"he", "she", "hes", "shes", "him", "his", "her"})
+"""Pronouns for one person."""
 _SOMEONE: Final = regex(
     r"\b(?:my|our|the|an?|this|that|his|her|another|one of)\s+(?:[\w-]+\s+){0,2}?(?:\w+er|\w+or|\w+ist|\w+ian|mom|mum|dad|son|wife|husband|aunt|uncle|cousin|niece|nephew"
     r"|friend|boyfriend|girlfriend|partner|guy|girl|boy|man|woman|lady|kid|child|baby|person|boss|colleague|teammate|roommate|dog|cat|puppy|pet|horse|ex|fiancée?|spouse|student|nurse|doc|coach|vet)s?\b"
@@ -66,21 +72,43 @@ _NAME: Final = regex(
 
 _RELATIVE: Final = regex(r"(?:que|quien|quienes|cuy[ao]s?|who|who's|whose|which)\s")
 _NO_SUBJECT_ES: Final = regex(
-    r"(?:(?:y|pero|que|pues|ya|no|tambien|ahora|hoy|siempre|nunca|casi|solo|es que|me|te|le|les|se|lo|la|los|las|nos)\s+)*"
-    r"(?:(?:es|era|fue|sera|esta|estaba|estuvo|tiene|tenia|tuvo|va|iba|viene|vino|hace|ha|habia|puede|quiere|sabe|dice|debe|da|sale)"
+    r"(?:(?:y|pero|que|pues|ya|no|si|tambien|ahora|hoy|siempre|nunca|casi|solo|es que|me|te|le|les|se|lo|la|los|las|nos),?\s+)*"
+    r"(?:(?:es|era|fue|sera|esta|estaba|estuvo|tiene|tenia|tuvo|va|iba|viene|vino|hace|ha|habia|puede|quiere|sabe|dice|debe|da|sale|vive|trabaja|pide|usa|toma|come|juega|estudia|odia|prefiere|necesita|llega|cumple|lleva|habla|duerme|gana|cobra|canta|toca|maneja|cuida|(?<=se )llama)"
     r"|\w{3,}[ae](?=\s+(?:\d+|un|una|uno|dos|tres|el|la|los|las|en|con|a|al|de|del|mucho|mucha|muy|bien|mal|por|desde|como|su|sus|y)\b))\b"
 )
 """Matches the beginning of a Spanish sentence in the third person that names no subject, in lower case and without accents."""
 _OBJECT_FIRST: Final = regex(
-    r"(?:(?:y|pero|pues|ya|no|hoy|es que)\s+)*(?:la|lo|los|las)\s+(?:\w{2,}o|tengo|voy|estoy|he|hemos|\w{3,}mos)\s"
+    r"(?:(?:y|pero|pues|ya|no|hoy|es que)\s+)*(?:(?:la|lo|los|las)\s+(?:\w{2,}o|tengo|voy|estoy|he|hemos|\w{3,}mos)|(?:la|lo|los|las|le|les)\s+(?:puse|hice|di|tuve|dije|traje|quise))\s"
 )
 """Matches an object pronoun and a verb in the first person: "la tengo que exponer"."""
-_PERSON: Final = regex(
-    r"\b(?i:my|our|mis?|nuestr[oa]s?)\s+\w|\b(?i:someone|somebody|alguien)\b|(?<=[a-záéíóúñ,] )[A-ZÁÉÍÓÚÑ][a-záéíóúñ]{2,}"
+_ABOUT_SOMEONE: Final = regex(
+    r"(?:(?:and|but|so|y|pero)\W+)*(?:he|she|his|her|hes|shes|él|ella|el(?= (?:es|tiene|está|esta|vive|trabaja|va|dice|quiere|se|no)\b)|(?:(?:en|con|a|de) )?sus?(?= \w))\b",
+    re.IGNORECASE,
+)
+"""Matches a text about someone named earlier. In Spanish, "el" before a verb is "él" without its accent."""
+_HE_OR_SHE: Final = regex(
+    r"(?:(?!\b(?:[Mm]i|[Mm]is|un|una|el|la|los|las|del|al)\b|\B[A-ZÁÉÍÓÚÑ]|(?<=\s)[A-ZÁÉÍÓÚÑ]).)*?\s(?:él|ella)\b"
+)
+"""Matches "él" or "ella" inside a text, if no noun with an article and no name is before it."""
+_IRREAL: Final = regex(
+    r"(?:(?:y|pero|ay|ja\w*|and|but|oh)\W+)*(?:si (?:yo |me |no )*(?:fuera|fuese|tuviera|tuviese|pudiera|hubiera|\w{2,}(?:ara|iera|iese))\b|ojala\b|if i (?:were|was|had)\b)"
 )
 _ES_DETERMINER: Final = regex(
     r"(?:este|esta|ese|esa|aquel|cada|entre|sobre|desde|durante|ante|bajo|siempre|gente|nadie|para|una|hasta|contra|fuera|cerca|ahora|antes|donde)\s"
 )
+
+
+def refers_to_someone(text: str) -> bool:
+    """Return True if a text is about someone whom it does not name: "she moved to Graz", "con ella tuve un juicio"."""
+    return _ABOUT_SOMEONE.match(text) is not None or _HE_OR_SHE.match(text) is not None
+
+
+def is_irreal(folded: str) -> bool:
+    """Return True if a text begins with a condition that is not met, or with a wish: "if I were rich", "ojalá llueva".
+
+    The text must be in lower case and without accents.
+    """
+    return _IRREAL.match(folded) is not None
 
 
 def leaves_subject_out(folded: str, language: str | None) -> bool:
@@ -98,11 +126,6 @@ def names_no_object(folded: str, language: str | None) -> bool:
     return language == "es" and _OBJECT_FIRST.match(folded) is not None
 
 
-def names_person(text: str) -> bool:
-    """Return True if a text mentions someone whom the next sentence can be about: "my sister", or a name inside the text."""
-    return _PERSON.search(text) is not None
-
-
 def is_english(folded: str, language: str | None) -> bool:
     """Return True if a text is English. If ``language`` is None, a text with an English function word counts as English."""
     return language == "en" or (language is None and _ENGLISH.search(folded) is not None)
@@ -117,8 +140,8 @@ def is_question(folded: str) -> bool:
 
 
 def is_unfinished(folded: str) -> bool:
-    """Return True if a text breaks off in the middle of a sentence: "I started to annotate my books as"."""
-    return _UNFINISHED.search(folded) is not None
+    """Return True if a text breaks off in the middle of a sentence, or is only a phrase of it: "a mis pacientes"."""
+    return _UNFINISHED.search(folded) is not None or (_PHRASE.match(folded) is not None and not has_verb(folded))
 
 
 def without_subordinator(text: str) -> str:
@@ -130,15 +153,23 @@ def without_subordinator(text: str) -> str:
 def points_nowhere(text: str, folded: str) -> bool:
     """Return True if a pronoun in an English statement refers to something that the statement does not name.
 
-    Only the first clause is checked. A pronoun in a later clause refers to an earlier clause ("I hate cilantro, it tastes
-    like soap"). ``folded`` is the statement in lower case and without accents.
+    ``folded`` is the statement in lower case and without accents.
+    """
+    return bool(unnamed(text, folded))
+
+
+def unnamed(text: str, folded: str) -> str:
+    """Return the first pronoun in an English statement that refers to something that the statement does not name.
+
+    Return an empty text if there is none. Only the first clause is checked. A pronoun in a later clause refers to an earlier
+    clause ("I hate cilantro, it tastes like soap"). ``folded`` is the statement in lower case and without accents.
     """
     first = _CLAUSE.search(folded, _MIN_CLAUSE_CHARACTERS)
     for found in _BACK.finditer(folded, 0, first.start() if first else len(folded)):
         if found[0] == "it" and _EMPTY_IT.match(folded, found.start()):
             continue
         before = text[: found.start()]
-        named = _SOMEONE.search(folded, 0, found.start()) if found[0] in _PERSONAL else _THING.search(folded, 0, found.start())
+        named = _SOMEONE.search(folded, 0, found.start()) if found[0] in PERSONS else _THING.search(folded, 0, found.start())
         if named is None and not _NAME.search(before):
-            return True
-    return False
+            return found[0]
+    return ""
