@@ -71,6 +71,8 @@ def test_a_switch_ends_the_use_of_the_same_kind_of_thing(old: str, new: str, lan
     ("old", "new", "language"),
     [
         ("I drink coffee every day", "I stopped drinking coffee after 6pm", "en"),
+        ("I drink coffee every day", "I stopped drinking coffee after six", "en"),
+        ("Tomo café todos los días", "dejé de tomar café después de las seis de la tarde", "es"),
         ("I work at Netflix", "I cancelled Netflix", "en"),
         ("I like jazz", "I stopped playing jazz piano", "en"),
         ("I own two bikes", "I sold the old bike", "en"),

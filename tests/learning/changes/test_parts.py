@@ -97,10 +97,27 @@ def test_a_clause_that_refers_to_an_ended_fact_ends_too() -> None:
         ),
         ("I like tea and coffee", ["I like tea and coffee"]),
         ("My uncle Abe, who is a judge, has a boat", ["My uncle Abe has a boat", "My uncle Abe is a judge"]),
+        ("He lives in Leeds and teaches chemistry", ["He lives in Leeds", "He teaches chemistry"]),
+        ("She lives in York, she's 84", ["She lives in York", "She's 84"]),
     ],
 )
 def test_each_claim_of_a_sentence_names_its_subject(sentence: str, claims: list[str]) -> None:
     assert split_claims(sentence, "en") == claims
+
+
+@pytest.mark.parametrize(
+    ("sentence", "claims"),
+    [
+        ("Vivo en Lima y trabajo en un banco", ["Vivo en Lima", "Trabajo en un banco"]),
+        ("Eva y yo vivimos en Lugo y jugamos al tenis", ["Eva y yo vivimos en Lugo", "Eva y yo jugamos al tenis"]),
+        ("Ana vive en Lugo, ella tiene 84 años", ["Ana vive en Lugo", "Ana, ella tiene 84 años"]),
+        ("Doy clase y Ana estudia derecho", ["Doy clase", "Ana estudia derecho"]),
+        ("Me gusta el té y el café", ["Me gusta el té y el café"]),
+        ("Mi tío Abel, que es juez, tiene un barco", ["Mi tío Abel tiene un barco", "Mi tío Abel es juez"]),
+    ],
+)
+def test_each_claim_of_a_spanish_sentence_stands_alone(sentence: str, claims: list[str]) -> None:
+    assert split_claims(sentence, "es") == claims
 
 
 @pytest.mark.ledger("X24")

@@ -152,9 +152,10 @@ def _with_person(clause: str, subject: str, before: str, language: str) -> str |
 
     Normally, the person is ``subject``, the subject of the sentence. If ``subject`` is empty, "I" or "we", the person is the
     last name in ``before``, the previous clause. Months and weekdays do not count as names. Return None if no person is
-    found. A clause that does not begin with a pronoun is returned unchanged.
+    found. A clause is returned unchanged if it does not begin with a pronoun, or if ``subject`` is a pronoun itself.
     """
-    if not re.match(rf"{_PRONOUN[language]}\b", clause, re.IGNORECASE):
+    pronoun = rf"{_PRONOUN[language]}\b"
+    if not re.match(pronoun, clause, re.IGNORECASE) or re.match(pronoun, subject, re.IGNORECASE):
         return clause
     stands_for = subject
     if not subject or re.match(r"(?:I|We|Yo|Nosotr[oa]s)\b", subject, re.IGNORECASE):
