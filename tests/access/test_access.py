@@ -1,5 +1,6 @@
 """Tests of access keys, the authorization rule, and stored responses."""
 
+import hashlib
 import sys
 from collections.abc import Callable
 from dataclasses import replace
@@ -14,7 +15,8 @@ from holdfast.access.keys import Gate, Principal, authorize, bearer_of, check_fo
 from holdfast.errors import Conflict, Forbidden, HoldfastError, InvalidInput, NotFound, Unauthorized
 from holdfast.services import services
 from holdfast.testing import FrozenClock
-from holdfast.types import KeyLevel, Scope
+from holdfast.testing.samples import AT
+from holdfast.types import KeyLevel, KeyRecord, Scope
 from tests.runtime.forking import in_a_forked_child
 
 ANA = Principal(level="write", tenant="default", user="ana", key="k")
@@ -173,6 +175,16 @@ def test_a_bound_admin_key_reaches_only_keys_of_its_own_scope(gate: Gate, part: 
         with pytest.raises(NotFound):
             gate.revoke(other.id, by=admin)
     assert all(record.revoked_at is None for record in gate.list_keys())
+
+
+def test_a_key_of_an_earlier_version_still_works(gate: Gate, memory: Engine) -> None:
+    token = "hf_0123456789abcdef_" + "b" * 43
+    digest = hashlib.sha256(token.encode()).digest()
+    old = KeyRecord(id="0123456789abcdef", hash=digest, level="write", tenant="default", created_at=AT, user="ana")
+    with services(memory).store.write() as tx:
+        tx.set_key(old)
+    found = gate.identify(token, loopback=False)
+    assert (found.level, found.user, found.key) == ("write", "ana", old.id)
 
 
 @pytest.mark.parametrize("id", ["\ud800", "é", "x" * 65, "", "ab\x00"])

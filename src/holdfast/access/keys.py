@@ -32,6 +32,7 @@ KEYS_NEEDED = "access"
 
 It is set when the first key is created. From then on every request needs a key, even after all keys are revoked.
 """
+_ID_LENGTH = 16
 _SECRET_LENGTH = 43
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 _NO_HASH = bytes(32)
@@ -243,7 +244,7 @@ class Gate:
                     "The first key must be an admin key that is not bound to a user, app, agent or other tenant: from then on every request needs a key. No key was created. Run: holdfast keys create --scope admin",
                 )
             )
-        id = "".join(secrets.choice(_ALPHABET) for _ in range(16))
+        id = "".join(secrets.choice(_ALPHABET) for _ in range(_ID_LENGTH))
         token = f"hf_{id}_{secrets.token_urlsafe(32)}"
         record = KeyRecord(
             id=id,
@@ -378,5 +379,5 @@ def _id_of(token: str) -> str:
     """Return the id part of a key. For a malformed key, return ``-``, which is never an id."""
     prefix, _, rest = token.partition("_")
     id, _, secret = rest.partition("_")
-    fits = prefix == "hf" and len(secret) == _SECRET_LENGTH and len(id) <= 64 and token.isascii()
+    fits = prefix == "hf" and len(id) == _ID_LENGTH and len(secret) == _SECRET_LENGTH and token.isascii()
     return id if fits else "-"
