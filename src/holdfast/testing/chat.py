@@ -19,6 +19,8 @@ class RecordedCall:
     turns: tuple[Turn, ...]
     schema: Schema | None
     tools: tuple[Tool, ...]
+    max_tokens: int
+    timeout: float
 
     @property
     def text(self) -> str:
@@ -51,8 +53,7 @@ class ScriptedChat:
         timeout: float = 60.0,
     ) -> Reply:
         """Record the call and return the next answer."""
-        del max_tokens, timeout
-        call = RecordedCall(turns=tuple(turns), schema=schema, tools=tuple(tools))
+        call = RecordedCall(turns=tuple(turns), schema=schema, tools=tuple(tools), max_tokens=max_tokens, timeout=timeout)
         self.asked.append(call)
         answer = self._next(call)
         if isinstance(answer, ModelError):

@@ -213,6 +213,13 @@ def _distill(model: ScriptedChat) -> Summary:
     return distill_with(model, "", [summarize(talk("es-viaje"))], ["El usuario vive en Soria."])
 
 
+@pytest.mark.parametrize("write", [_summarize, _paragraph, _distill])
+def test_a_model_has_a_minute_for_each_text(write: Callable[[ScriptedChat], Summary]) -> None:
+    model = ScriptedChat(respond=lambda _: ModelUnavailable("Away."))
+    write(model)
+    assert {call.timeout for call in model.asked} == {60.0}
+
+
 @pytest.mark.parametrize("ask", [_summarize, _paragraph, _distill])
 def test_a_model_that_fails_is_named_and_replaced_by_the_rules(ask: Callable[[ScriptedChat], Summary]) -> None:
     summary = ask(ScriptedChat(ModelUnavailable("The server did not answer.")))

@@ -40,6 +40,8 @@ __all__ = [
     "summarize_with",
 ]
 
+_TIMEOUT_SECONDS = 60.0
+"""Maximum time to wait for a model. After that, rules write the text. A preset can set another limit for paragraphs."""
 _MIN_KEPT_SHARE = 0.8
 _MAX_MESSAGE_CHARACTERS = 4000
 """Maximum number of characters of one message that a model is shown. A longer message is usually a pasted file."""
@@ -89,13 +91,12 @@ def summarize_with(
     *,
     max_characters: int = 700,
     language: str | None = None,
-    timeout: float = 60.0,
 ) -> Summary:
     """Summarize messages in 3-5 sentences with a model, or by rules if the model fails."""
     language = language_of(messages, language)
     prompt = load_prompt("summary", language)
     values = {"transcript": _transcript(messages), "longest": str(max_characters)}
-    written = _call_model(model, prompt, values, _text_schema("summary"), timeout)
+    written = _call_model(model, prompt, values, _text_schema("summary"))
     text, flaws = _checked(written, "summary", messages, max_characters)
     if text is None:
         rules = summarize(messages, max_characters=max_characters, language=language)
@@ -110,7 +111,7 @@ def paragraph_with(
     *,
     max_characters: int = 200,
     language: str | None = None,
-    timeout: float = 60.0,
+    timeout: float = _TIMEOUT_SECONDS,
     reader: SentenceReader | None = None,
 ) -> Summary:
     """Summarize messages in a paragraph of 2-4 sentences, rate their importance and choose tags.
@@ -162,7 +163,6 @@ def distill_with(
     *,
     max_words: int = 400,
     language: str | None = None,
-    timeout: float = 60.0,
 ) -> Summary:
     """Return the base document, updated by a model, or by rules if the model fails.
 
@@ -171,7 +171,7 @@ def distill_with(
     language = language or detect_language(" ".join((base, *facts, *summaries))[:2000])
     prompt = load_prompt("base", language)
     values = {"document": base, "summaries": list(summaries), "facts": list(facts), "most_words": str(max_words)}
-    written = _call_model(model, prompt, values, _text_schema("document"), timeout)
+    written = _call_model(model, prompt, values, _text_schema("document"))
     text, flaws = _check(written, "document", [base, *summaries, *facts], 8 * max_words)
     text, flaws = _without_inventions(text, flaws, [base, *summaries, *facts])
     if text is None:
@@ -187,7 +187,11 @@ def distill_with(
 
 
 def _call_model(
-    model: ChatModel, prompt: Prompt, values: Mapping[str, str | Sequence[str]], schema: Schema, timeout: float
+    model: ChatModel,
+    prompt: Prompt,
+    values: Mapping[str, str | Sequence[str]],
+    schema: Schema,
+    timeout: float = _TIMEOUT_SECONDS,
 ) -> _Written:
     try:
         name = schema["required"][0]
