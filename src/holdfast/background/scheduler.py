@@ -145,7 +145,7 @@ class Scheduler:
             adopt_recorded_kinds(self._store, self._reader.preset)
         busy = bool(self._housekeeping.tick())
         busy |= self._run_jobs()
-        busy |= bool(self._embedding.catch_up_under_lease(limit=8))
+        busy |= self._embedding.catch_up_under_lease(limit=8)
         if not busy:
             self._embedding.retire_other_models()
             if time.monotonic() >= self._next_sync:

@@ -59,7 +59,7 @@ def note_scrubbed(store: Store, *, complete: bool, rewrite: bool, count: str | N
         if complete and (rewrite or tx.setting(SCRUB) == "log"):
             if count in (None, erasures(tx)):
                 tx.set_setting(SCRUB, "done")
-        elif not complete and tx.setting(SCRUB) != "pending":
+        elif not complete:
             tx.set_setting(SCRUB, "pending")
 
 

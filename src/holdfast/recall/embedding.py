@@ -147,14 +147,14 @@ class Embedding:
             self.model.report(error)
             return None
 
-    def catch_up_under_lease(self, *, limit: int) -> int:
-        """Embed up to ``limit`` queued chunks, unless another process holds the lease. Return the number of embedded chunks."""
+    def catch_up_under_lease(self, *, limit: int) -> bool:
+        """Embed up to ``limit`` queued chunks, unless another process holds the lease. Return True if a chunk was embedded."""
         if self.name is None or not self.is_in_use or not self._missing(limit=1):
-            return 0
+            return False
         # A process whose embedder is not available must not hold the lease.
         if self.embedder() is None or self.model.is_paused or not self._lease.acquire():
-            return 0
-        return self.catch_up(limit=limit)
+            return False
+        return self.catch_up(limit=limit) > 0
 
     def release_lease(self) -> None:
         """Release the lease on embedding, so that another process can continue immediately."""
@@ -220,14 +220,10 @@ class Embedding:
             tx.put_vectors(embedder.name, list(found), np.stack(list(found.values())))
         return len(found)
 
-    def catch_up_if_few(self, limit: int) -> int:
-        """Embed all queued chunks, if they are at most ``limit`` and the embedder runs in this process.
-
-        Return the number of embedded chunks.
-        """
-        if self.name is None or not self.computes or len(self._missing(limit=limit + 1)) > limit:
-            return 0
-        return self.catch_up()
+    def catch_up_if_few(self, limit: int) -> None:
+        """Embed all queued chunks, if they are at most ``limit`` and the embedder runs in this process."""
+        if self.name is not None and self.computes and len(self._missing(limit=limit + 1)) <= limit:
+            self.catch_up()
 
     def catch_up_for(self, reader: Scope, *, limit: int, candidates: Callable[[], ChunkIds]) -> int:
         """Embed at most ``limit`` queued chunks before a recall. Return the number of items that still lack a vector.
