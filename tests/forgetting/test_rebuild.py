@@ -132,3 +132,16 @@ def test_the_results_of_the_sentence_reader_are_kept_with_the_messages_that_it_r
     read = ReadAgain.of(extractor, [said], reader)
     assert read.messages == {said.id}
     assert [each.sources for each in read.puts] == [(said.id,)]
+
+
+def test_a_restated_memory_keeps_its_namespace_trust_and_origin_when_it_loses_tags(memory: Engine) -> None:
+    session = memory.session(user="ana")
+    first, second = session.add("user", f"I live in Porto. {LOST}"), session.add("user", "Again: I live in Porto.")
+    options: dict[str, Any] = {"user": "ana", "namespace": ["homes"], "trust": 0.7}
+    made = memory.remember("lives in Porto", sources=[first.id], tags=["porto", "zarzamora"], **options)
+    memory.remember("lives in Porto", sources=[second.id], **options)
+    before = memory.get(made.id)
+    assert memory.erase(source=first.id).verified
+    (after,) = memory.memories(user="ana")
+    assert (after.id, after.tags, after.trust) == (made.id, ("porto",), 0.7)
+    assert (after.namespace, after.origin, after.expires_at) == (before.namespace, before.origin, before.expires_at)

@@ -220,6 +220,14 @@ def test_among_equal_matches_newer_and_more_important_memories_come_first(memory
     assert [hit.text for hit in memory.recall("parrot", user="ana")] == ["parrot six", "parrot two", "parrot one"]
 
 
+def test_an_important_memory_is_shown_with_a_weak_match_that_would_not_show_an_ordinary_one(memory: Engine) -> None:
+    for text, importance in (("avoids walnuts at dinner", 7), ("avoids peanuts at dinner", 9)):
+        memory.remember(text, user="ana", importance=importance)
+    memory.remember("cooks rice with fish for dinner on Friday with Eva", user="ana")
+    shown = memory.context("what should we cook for dinner on Friday with Eva: rice, fish or something else?", user="ana").text
+    assert ("rice with fish" in shown, "peanuts" in shown, "walnuts" in shown) == (True, True, False)
+
+
 def test_a_long_message_shows_the_part_that_was_found(memory: Engine) -> None:
     text = "The weather was fair. " * 400 + "The pangolin sleeps in the attic. " + "The road was empty. " * 400
     memory.session(user="ana").add("user", text)

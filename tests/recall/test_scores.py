@@ -178,6 +178,13 @@ def test_a_message_gains_from_a_strong_neighbor_in_its_own_session_only() -> Non
     assert far[0] < same[0], "nor is a message far away"
 
 
+def test_a_message_that_matches_half_as_well_as_the_best_ranks_above_the_neighbors_of_the_best() -> None:
+    places = _placed(*["a"] * 9)
+    strengths = dict.fromkeys(places, 0.5) | {2: 6.0, 6: 3.0}
+    found = with_context_gains(strengths, places, "")
+    assert found[2] > found[6] > max(found[1], found[3]) > found[9]
+
+
 def test_among_equal_matches_a_pinned_memory_comes_first_unless_the_other_is_much_newer(
     open_memory: Callable[..., Engine],
 ) -> None:

@@ -228,6 +228,15 @@ def test_explain_says_what_kept_a_memory_out(memory: Engine, clock: FrozenClock)
         memory.explain("mem_absent", QUESTION)
 
 
+def test_explain_says_that_a_memory_is_out_of_scope_even_if_the_preset_lists_memories_without_a_search(
+    open_memory: OpenMemory,
+) -> None:
+    memory = open_memory(preset="rumi")
+    tea = memory.remember("prefers green tea", user="ana")
+    assert memory.explain(tea.id, "tea").outcome == "shown"
+    assert memory.explain(tea.id, "tea", user="bob").outcome == "scope"
+
+
 def test_explain_finds_the_rank_of_a_memory_that_no_recall_finds(memory: Engine) -> None:
     far = memory.remember("Ana keeps bees.", user="ana")
     for number in range(150):

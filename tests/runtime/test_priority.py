@@ -5,13 +5,16 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 import holdfast
 from holdfast.config.models import make_sentence_reader
+from holdfast.forgetting.erase import Erasing, erase
 from holdfast.models.local.registry import READERS
+from holdfast.protocols import Transaction
 from holdfast.runtime.priority import Pace, at_full_speed, give_way, lower_priority, start_pace, urgent, with_pauses
 from holdfast.services import services
 from holdfast.text.index_terms import chunk_terms, tokenized
@@ -112,6 +115,25 @@ def test_a_write_transaction_does_not_pause(tmp_path: Path) -> None:
 
         _shortest_pause(wait=write)
         assert min(times) < _WORK_SECONDS
+
+
+def test_an_erasure_pauses_before_it_removes_rows(tmp_path: Path) -> None:
+    with holdfast.open(tmp_path / "m.db", embedder="none", worker="none") as memory, _request():
+        store, id = services(memory).store, memory.remember("keeps bees").id
+        begun: list[float] = []
+
+        def removing(_: Transaction) -> None:
+            begun.append(time.monotonic())
+
+        def run() -> float:
+            lower_priority()
+            begin = time.monotonic()
+            time.sleep(_WORK_SECONDS)
+            erase(store, memory.preset, {"memory": id}, Erasing(now=datetime.now(UTC), check=removing))
+            return begin
+
+        begin = contextvars.Context().run(run)
+        assert begun[0] - begin > 3 * _WORK_SECONDS
 
 
 def test_a_model_that_computes_in_this_process_pauses_before_each_text() -> None:

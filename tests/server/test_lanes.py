@@ -151,6 +151,21 @@ def test_a_cancelled_request_gives_its_place_back_whether_it_waits_or_runs() -> 
     assert asyncio.run(run()) == ""
 
 
+def test_a_cancelled_request_leaves_no_place_in_the_line_for_the_next_one_of_its_tenant() -> None:
+    async def run() -> str:
+        lane, served = Lane(capacity=1, per_tenant=1), list[str]()
+        await lane.enter("a")
+        (cancelled,) = await _requests(lane, "b", served)
+        cancelled.cancel()
+        await asyncio.gather(cancelled, return_exceptions=True)
+        waiting = await _requests(lane, "cb", served)
+        lane.leave("a")
+        await asyncio.gather(*waiting)
+        return "".join(served)
+
+    assert asyncio.run(run()) == "cb"
+
+
 def test_a_large_request_of_one_tenant_does_not_delay_those_of_another() -> None:
     async def run() -> list[str]:
         lanes, running = Lanes.of(computes=True), list[str]()

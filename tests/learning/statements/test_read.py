@@ -412,6 +412,18 @@ def test_a_request_after_the_fact_is_cut_off(reader: SentenceReader, said: str, 
 @pytest.mark.parametrize(
     "said",
     [
+        "Never use emojis in your answers, please write plain text only.",
+        "From now on write short answers and please do not use any bullet points.",
+        "Siempre responde en español, puedes corregir mis errores también.",
+    ],
+)
+def test_an_instruction_keeps_the_request_at_its_end(reader: SentenceReader, said: str) -> None:
+    assert kept(reader, said) == [said]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
         pytest.param("I live in Bern and I want to move to Basel.", id="plan"),
         pytest.param("I like sailing, but only on lakes", id="limit"),
     ],

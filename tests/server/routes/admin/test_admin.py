@@ -16,6 +16,7 @@ from holdfast.config.settings import Settings
 from holdfast.errors import ModelUnavailable
 from holdfast.testing import ScriptedChat
 from tests.server.http_support import Served, serving
+from tests.server.routes.test_device import Hears
 
 
 @pytest.fixture
@@ -65,6 +66,18 @@ def test_a_model_is_tested_by_a_call_that_counts_as_spend(served: Served) -> Non
     assert [each["purpose"] for each in served.client.get("/v1/stats").json()["spend"]] == ["test"]
     assert served.client.post("/v1/models/embedder/test").json()["ok"]
     assert served.client.post("/v1/models/reader/test").json()["ok"]
+
+
+def test_a_reranker_and_a_transcriber_are_tested_with_a_call(tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOLDFAST_RERANKER", "chat")
+    model = ScriptedChat(json.dumps({"ratings": [{"note": 1, "rating": 3}]}))
+    with serving(tmp_path / "store", chat=model, transcriber=Hears("", " well ")) as served:
+        reranker, silent, heard = [
+            served.client.post(f"/v1/models/{role}/test").json() for role in ("reranker", "transcriber", "transcriber")
+        ]
+    assert (reranker["ok"], reranker["name"], reranker["detail"]) == (True, "chat", "1.00, none")
+    assert (silent["ok"], silent["name"], "as it should for silence" in silent["detail"]) == (True, "told", True)
+    assert heard["detail"] == "well"
 
 
 def test_testing_a_role_without_a_model_reports_that_none_is_configured(served: Served) -> None:
