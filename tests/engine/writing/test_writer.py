@@ -89,6 +89,16 @@ def test_a_repeated_memory_with_more_detail_becomes_a_revision(memory: Engine, c
     assert put(memory, clock, "I play the drums", importance=8.0, doubtful=True).trust == doubtful.trust
 
 
+def test_a_memory_stated_again_by_the_same_message_gets_no_revision_and_no_second_source(
+    memory: Engine, clock: FrozenClock
+) -> None:
+    session = memory.session(user="ana")
+    said, again = session.add("user", "I live in Lyon."), session.add("user", "As I said, I live in Lyon.")
+    for sources, revision in (((said.id,), 1), ((said.id,), 1), ((said.id, again.id), 2), ((again.id, said.id), 2)):
+        found = put(memory, clock, "I live in Lyon", sources=sources)
+        assert (found.revision, found.sources) == (revision, (said.id, again.id)[:revision])
+
+
 def test_stating_it_again_only_moves_an_expiry_that_differs(memory: Engine, clock: FrozenClock) -> None:
     until = clock.now() + HOUR
     first = put(memory, clock, "I play the cello", expires_at=until)
