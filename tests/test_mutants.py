@@ -34,10 +34,10 @@ import json, sys
 from pathlib import Path
 from tools.mutants.operators import mutants_of
 from tools.mutants.runner import Runner, copy_tree
-runner = Runner(copy_tree(Path(sys.argv[1]), Path(sys.argv[2])), time_limit_seconds=60)
+runner = Runner(copy_tree(Path(sys.argv[1]), Path(sys.argv[2])), time_limit_seconds=60, files=["tests/test_tiny.py"])
 path = "src/holdfast/tiny.py"
 found = {mutant.after: mutant for mutant in mutants_of(path, (runner.copy / path).read_bytes())}
-tests = {"(3)": ["::test_it"], "x >= 0": ["::test_it", "::test_fails_anyway"], "None": ["::test_gone"], "(-1)": []}
+tests = {"(3)": ["::test_it"], "(x + 1)": ["::test_inner"], "x >= 0": ["::test_it", "::test_fails_anyway"], "None": ["::test_gone"], "(-1)": []}
 run = {after: [f"tests/test_tiny.py{name}" for name in names] for after, names in tests.items()}
 print(json.dumps({after: runner.run(found[after], names, covering=1).verdict for after, names in run.items()}))
 """
@@ -164,10 +164,16 @@ def test_a_run_separates_killed_from_surviving_mutants_and_does_not_change_the_w
     (root / "src" / "holdfast").mkdir()
     (root / "src" / "holdfast" / "__init__.py").touch()
     module = root / "src" / "holdfast" / "tiny.py"
-    module.write_text("def double(x: int) -> int:\n    return x * 2 if x > 0 else 0\n")
+    module.write_text(
+        "def double(x: int) -> int:\n    return x * 2 if x > 0 else 0\n"
+        "def make():\n    def inner(x: int) -> int:\n        return x - 1\n    return inner\n"
+        "less = make()\n"
+    )
     (root / "tests").mkdir()
+    (root / "tests" / "__init__.py").touch()
     (root / "tests" / "test_tiny.py").write_text(
-        "from holdfast.tiny import double\ndef test_it():\n    assert double(3) == 6\ndef test_fails_anyway():\n    assert False\n"
+        "from holdfast.tiny import double, less\ndef test_it():\n    assert double(3) == 6\ndef test_fails_anyway():\n    assert False\n"
+        "def test_inner():\n    assert less(3) == 2\n"
     )
     (root / "pytest.ini").write_text("[pytest]\n")
     subprocess.run(["git", "init", "-q", str(root)], check=True)
@@ -179,5 +185,11 @@ def test_a_run_separates_killed_from_surviving_mutants_and_does_not_change_the_w
         text=True,
         check=True,
     ).stdout
-    assert json.loads(verdicts) == {"(3)": "killed", "x >= 0": "survived", "None": "broken", "(-1)": "untested"}
+    assert json.loads(verdicts) == {
+        "(3)": "killed",
+        "(x + 1)": "killed",
+        "x >= 0": "survived",
+        "None": "broken",
+        "(-1)": "untested",
+    }
     assert module.read_bytes() == before == (tmp_path / "copy" / "src" / "holdfast" / "tiny.py").read_bytes()

@@ -216,13 +216,18 @@ def patch_function(copy: Path, mutant: Mutant) -> bool:
         return False
     first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
     codes = [code for code in _codes(compile(source, str(path), "exec")) if _place(code) == (node.name, first)]
-    functions = (thing for thing in gc.get_objects() if type(thing) is FunctionType and thing.__module__ == name)
-    old = [function for function in functions if _place(function.__code__) == (node.name, first)]
-    if len(codes) != 1 or not old or any(function.__code__.co_freevars != codes[0].co_freevars for function in old):
+    if len(codes) != 1:
         return False
-    for function in old:
-        function.__code__ = codes[0]
-    return True
+    new: dict[tuple[str, int], list[CodeType]] = {}
+    for code in (codes[0], *_codes(codes[0])):  # a call at import may have created the inner functions, such as those of a route
+        new.setdefault(_place(code), []).append(code)
+    functions = (thing for thing in gc.get_objects() if type(thing) is FunctionType and thing.__module__ == name)
+    old = [(function, new[_place(function.__code__)]) for function in functions if _place(function.__code__) in new]
+    if any([code.co_freevars for code in found] != [function.__code__.co_freevars] for function, found in old):
+        return False
+    for function, found in old:
+        function.__code__ = found[0]
+    return any(found[0] is codes[0] for _, found in old)
 
 
 def _place(code: CodeType) -> tuple[str, int]:
