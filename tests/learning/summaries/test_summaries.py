@@ -127,6 +127,12 @@ def test_a_summary_is_never_longer_than_asked(name: str, longest: int) -> None:
     assert len(summarize(talk(name), max_characters=longest)) <= longest
 
 
+def test_a_short_summary_prefers_new_details_to_repeated_ones() -> None:
+    repeated = ["The meeting with Rosa in Lyon is on 14 March.", "Please put the Lyon meeting with Rosa on 14 March in bold."]
+    text = summarize([a_message(each) for each in (*repeated, "The parking costs 30 euros at Bellecour.")], max_characters=120)
+    assert "with Rosa in Lyon is on 14 March. The user said: The parking costs 30 euros at Bellecour." in text
+
+
 def test_a_summary_says_nothing_that_was_not_said() -> None:
     messages = talk("en-flat")
     assert not details(summarize(messages)) - details(said(messages))
