@@ -120,7 +120,7 @@ def _address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
 
 def _named(name: str) -> str:
     """Normalize a host name for comparison."""
-    authority = f"[{name}]" if ":" in name and isinstance(_address(name), ipaddress.IPv6Address) else name
+    authority = f"[{name}]" if isinstance(_address(name), ipaddress.IPv6Address) else name
     found = split_authority(authority)
     if found is None:
         raise SettingsError(
