@@ -177,6 +177,12 @@ def test_a_bound_admin_key_reaches_only_keys_of_its_own_scope(gate: Gate, part: 
     assert all(record.revoked_at is None for record in gate.list_keys())
 
 
+def test_a_local_caller_can_be_bound_to_a_user_an_app_and_an_agent() -> None:
+    bound = Principal.local("acme", user="ana", app="kitchen", agent="cook", level="read")
+    assert (bound.tenant, bound.user, bound.app, bound.agent, bound.level) == ("acme", "ana", "kitchen", "cook", "read")
+    assert (bound.keyless, bound.is_bound) == (True, True)
+
+
 def test_a_key_of_an_earlier_version_still_works(gate: Gate, memory: Engine) -> None:
     token = "hf_0123456789abcdef_" + "b" * 43
     digest = hashlib.sha256(token.encode()).digest()

@@ -2,10 +2,15 @@
 
 from collections.abc import Callable
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
+
+import pytest
 
 from holdfast import Engine
 from holdfast.config.models import make_sentence_reader
+from holdfast.errors import StoreClosed
+from holdfast.forgetting.erase import Erasing, erase
 from holdfast.forgetting.rebuild import ReadAgain
 from holdfast.learning.capture import Extractor
 from holdfast.services import services
@@ -132,6 +137,17 @@ def test_the_results_of_the_sentence_reader_are_kept_with_the_messages_that_it_r
     read = ReadAgain.of(extractor, [said], reader)
     assert read.messages == {said.id}
     assert [each.sources for each in read.puts] == [(said.id,)]
+
+
+def test_an_erasure_of_a_store_that_is_closed_meanwhile_says_so(memory: Engine, clock: FrozenClock) -> None:
+    store, id = services(memory).store, memory.remember("keeps bees", user="ana").id
+
+    def close() -> tuple[Path, ...]:
+        store.close()
+        return ()
+
+    with pytest.raises(StoreClosed):
+        erase(store, memory.preset, {"memory": id}, Erasing(now=clock.now(), files=close))
 
 
 def test_a_restated_memory_keeps_its_namespace_trust_and_origin_when_it_loses_tags(memory: Engine) -> None:

@@ -48,13 +48,13 @@ class AuthorizationServer(OAuthAuthorizationServerProvider[AuthorizationCode, Re
 
     def rotate(self) -> None:
         """Replace the signing key."""
-        self._key, self._key_id = rsa.generate_private_key(public_exponent=65537, key_size=2048), secrets.token_hex(4)
+        self._key, self.key_id = rsa.generate_private_key(public_exponent=65537, key_size=2048), secrets.token_hex(4)
 
     def token(self, *, key: Any = None, names_key: bool = True, **claims: Any) -> str:
         """Return an access token. Claims that are None are left out. With ``names_key``, it has the id of its key."""
         usual = {"iss": self.url, "sub": "ana", "scope": " ".join(SCOPES), "exp": time.time() + 600}
         given = {name: value for name, value in {**usual, **claims}.items() if value is not None}
-        return jwt.encode(given, key or self._key, algorithm="RS256", headers={"kid": self._key_id} if names_key else {})
+        return jwt.encode(given, key or self._key, algorithm="RS256", headers={"kid": self.key_id} if names_key else {})
 
     def app(self) -> Starlette:
         """Return the server as an ASGI application."""
@@ -69,7 +69,7 @@ class AuthorizationServer(OAuthAuthorizationServerProvider[AuthorizationCode, Re
         async def keys(_request: Any) -> JSONResponse:
             self.asked += 1
             public = json.loads(RSAAlgorithm.to_jwk(self._key.public_key()))
-            return JSONResponse({"keys": [{**public, "kid": self._key_id, "alg": "RS256", "use": "sig"}, *self.more_keys]})
+            return JSONResponse({"keys": [{**public, "kid": self.key_id, "alg": "RS256", "use": "sig"}, *self.more_keys]})
 
         own = [Route("/.well-known/oauth-authorization-server", metadata), Route("/jwks", keys)]
         return Starlette(routes=[*own, *create_auth_routes(self, issuer, client_registration_options=registration)])

@@ -15,7 +15,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.auth import AuthorizationCodeResult, OAuthClientInformationFull, OAuthClientMetadata, OAuthToken
 from pydantic import AnyUrl
 
-from holdfast.access.oauth import OAuth
+from holdfast.access.oauth import OAuth, _SigningKeys
 from holdfast.config.settings import Settings
 from holdfast.errors import SettingsError
 from holdfast.server.tenants import EnginePool
@@ -157,6 +157,15 @@ def test_tokens_with_unknown_keys_do_not_cause_repeated_requests_to_the_issuer(
     issuer.rotate()
     assert [_get(served, _token(served, issuer)).status_code for _ in range(3)] == [401] * 3
     assert issuer.asked == 1
+
+
+def test_a_new_key_of_the_issuer_is_fetched_half_a_minute_after_the_last_fetch(issuer: AuthorizationServer) -> None:
+    keys = _SigningKeys(issuer.url)
+    for number in (1, 2, 3):
+        assert keys.find(issuer.key_id).key_id == issuer.key_id
+        assert issuer.asked == number
+        keys._fetched -= 31
+        issuer.rotate()
 
 
 def test_a_token_that_names_no_key_is_accepted_if_the_issuer_has_one_key(served: Served, issuer: AuthorizationServer) -> None:
