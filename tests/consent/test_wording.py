@@ -69,6 +69,8 @@ def test_a_text_without_a_word_for_keeping_or_removing_has_no_wish_however_sure_
         ("my old address should not exist for you any more", "forget"),
         ("burn this into your circuits: my blood type is O negative", "remember"),
         ("métetelo en la cabeza: mi turno empieza a las seis", "remember"),
+        ("chitón con esto: esperamos gemelos", "off_record"),
+        ("I'm under NDA, so whatever I paste here must not persist. Project name: Blue Heron.", "off_record"),
     ],
 )
 def test_a_wish_without_the_usual_words_is_known_by_its_form(text: str, wish: str) -> None:
@@ -91,7 +93,12 @@ def test_a_wish_that_only_announces_something_covers_the_next_message(text: str,
 
 
 @pytest.mark.parametrize(
-    "text", ["Don't save the file yet, I live in Porto.", "don't save the spreadsheet yet, my aunt Vera lives in Turku"]
+    "text",
+    [
+        "Don't save the file yet, I live in Porto.",
+        "don't save the spreadsheet yet, my aunt Vera lives in Turku",
+        "hmm spice tin you know thats not bad im proper skint see i owe kofi forty five from when he covered my share and he keeps on",
+    ],
 )
 def test_a_wish_that_no_part_of_a_message_shows_is_no_wish(text: str) -> None:
     assert read_wish(text, reader=make_sentence_reader("talk-reader-s")) is None
@@ -126,6 +133,13 @@ def test_a_wish_in_one_part_covers_the_message(text: str) -> None:
         "no es nada confidencial: trabajo en una imprenta",
         "this isn't private: my birthday is in May",
         "no tomo apuntes, tengo memoria de elefante",
+        "Pretend you are a waiter and I never paid. What do you say?",
+        "no te guardes nada, decime qué opinás de mi poema",
+        "no me lo recuerdes, mañana tengo que ir al dentista",
+        "I don't want to be remembered as lazy, I work two jobs",
+        "no archivó nada mi secretaria y ahora estoy en lío",
+        "I let go of the gym membership, I run outdoors now.",
+        "No memory foam for me, I sleep on a futon.",
     ],
 )
 def test_a_verb_of_keeping_or_forgetting_in_another_sense_is_no_wish(text: str) -> None:
@@ -150,3 +164,50 @@ def test_a_wish_to_stop_remembering_something_known_is_a_wish_to_forget_it(text:
     assert found is not None
     assert found.wish == "forget"
     assert subject in found.subject
+
+
+@pytest.mark.parametrize(
+    ("text", "reach"),
+    [
+        ("Oh heavens, I did not mean to send that. Could you get rid of it, please?", "previous"),
+        ("erase dat, my lil cousin grabbed my phone", "previous"),
+        ("pucha no debí contarte eso, sácalo de tu memoria", "previous"),
+        ("borra eso wey, lo mandó mi hermanito", "previous"),
+        ("I take that back, don't note it", "previous"),
+        ("my PIN is 7719, delete that", "message"),
+    ],
+)
+def test_a_wish_to_remove_that_covers_the_message_before_unless_content_comes_first(text: str, reach: str) -> None:
+    found = read_wish(text, before="Ok.", reader=make_sentence_reader("talk-reader-s"))
+    assert found is not None
+    assert (found.wish, found.reach) == ("off_record", reach)
+
+
+def test_a_mistake_is_not_removed_if_that_can_mean_a_text_of_the_assistant() -> None:
+    draft = "Here is the letter: Dear Ms. Okafor, thank you for the offer, I accept it with pleasure."
+    assert (
+        read_wish("I didn't mean to send that, get rid of it", before=draft, reader=make_sentence_reader("talk-reader-s")) is None
+    )
+
+
+@pytest.mark.parametrize("text", ["no anotes que le pago en efectivo", "no quiero que guardes que le debo dinero"])
+@pytest.mark.parametrize("model", ["talk-reader-s", None])
+def test_a_negated_request_to_note_a_fact_is_no_request_to_remember_it(text: str, model: str | None) -> None:
+    found = read_wish(text, reader=make_sentence_reader(model) if model else None)
+    assert found is not None
+    assert found.wish == "off_record"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "None of what I say as her is to be remembered.",
+        "let's go off the books for the next few minutes",
+        "quiero hablar sin que quede registro",
+        "ponte en modo sin memoria",
+    ],
+)
+def test_a_wish_about_the_conversation_covers_the_rest_of_it(text: str) -> None:
+    found = read_wish(text, reader=make_sentence_reader("talk-reader-s"))
+    assert found is not None
+    assert (found.wish, found.reach) == ("off_record", "rest")

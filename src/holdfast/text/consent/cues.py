@@ -1,30 +1,30 @@
 """Check whether a text has the words or the form of a wish about memory, in English and Spanish.
 
-The sentence reader (a small model) finds wishes in any wording, but it also makes mistakes. So its result counts only if
+The sentence reader (a small model) finds wishes in any wording, but it also makes mistakes. So it decides most easily if
 the text contains the usual words of the wish (:func:`may_wish`), such as "don't keep" or "erase". If the text only has the
 form of a wish (:func:`may_wish_by_form`), the sentence reader must be at least 97 percent sure. All texts are folded: lower
 case, without accents.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final, Literal
 
 from holdfast.runtime.regex import regex
 
-__all__ = ["is_of_a_text", "may_wish", "may_wish_by_form", "shows_in_part"]
+__all__ = ["denies_secrecy", "is_of_a_text", "may_wish", "may_wish_by_form", "parts_of", "short_parts_of", "shows_in_part"]
 
 _KEEPING: Final = regex(
     r"\b(?:sav(?:e|ed|ing)|stor(?:e|ed|ing)|keep|kept|keeping|record|log|logg|logs|writ|wrote|jot|not(?:e|es|ed|ing)\b|remember|memor|retain|"
     r"archiv|fil(?:e|ed|ing)\b|profile|history\b|data\b|database|trace|forget|repeat|mention|hear|heard|say|said|tell|told|shar(?:e|ed|ing)\b|knows?\b|"
-    r"hold\b|hang(?:ing)? (?:on )?(?:to|onto)\b|stick|brain|head\b|private|priva|secre|confid|sensitive|between|off (?:the|your|ur|my)\b|quiet|hush|incognito|ghost|mode\b|vault|"
-    r"delete|erase|scrub|pretend|vanish|disappear|stays?\b|leave|go(?:es)? no further|anywhere|discreet|ear[s]?\b|mum'?s|lips|"
-    r"guard|anot|apunt|registr|escrib|almacen|archivo|memoriz|recuerd|recorda|acord|acuerd|conserv|retene|reteng|tomes? nota|nota[s]?\b|"
-    r"entre (?:nosotr|vos|tu|usted|nos)|privad|quede|repit|cuent|conta|dig[ao]s?\b|deci|saber|sabe|menci|"
+    r"hold\b|hang(?:ing)? (?:on )?(?:to|onto)\b|stick|brain|head\b|private|priva|secre(?!tar)|confid|sensitive|between|off (?:the|your|ur|my)\b|quiet|hush|incognito|ghost|mode\b|vault|"
+    r"delete|erase|scrub|pretend|vanish|disappear|learn|let (?:it|this|that) go|(?:bring|brought|com(?:e|es|ing)|pop(?:s|ped)?)(?: it| this| that)? up\b|stays?\b|leave|go(?:es)? no further|anywhere|discreet|ear[s]?\b|mum'?s|lips|"
+    r"guard|anot|apunt|registr|escri[bt]|almacen|archivo|memoriz|recuerd|recorda|acord|acuerd|conserv|retene|reteng|tomes? nota|nota[s]?\b|"
+    r"entre (?:nosotr|vos|tu|usted|nos)|privad|qued(?:e|ar|ara|arse)\b|grab(?:es|e|en|ar|is)\b|aprend|repit|cuent|conta|dig[ao]s?\b|deci|saber|sabe|menci|"
     r"borr|olvid|ficha|perfil|historial|oido|callad|tumba|silencio|extraofi|incogn|ahi queda|no salga|sal(?:e|ga) de aqui|constancia|rastro|datos)"
 )
 _NEGATION: Final = regex(
-    r"\b(?:no|not|never|none|nothing|(?:do|does|did|is|are|was|ca|could|wo|would|should|must|need)n'?t|cannot|nobody|without|"
-    r"stop|skip|off|out|pause|avoid|rather|ni|nunca|nada|nadie|jamas|sin|tampoco|evita|ningun\w*|dejes?|fuera|private|priva\w*|secre\w*|"
+    r"\b(?:no|not|never|none|nothing|zero|cero|(?:do|does|did|is|are|was|ca|could|wo|would|should|must|need|ai)n'?t|cannot|nobody|without|"
+    r"stop|skip|off|out|pause|avoid|rather|ni|nunca|nada|nadie|jamas|sin|tampoco|evita|ningun\w*|dejes?|fuera|private|priva\w*|secre(?!tar)\w*|"
     r"between|entre|confid\w*|delete|erase|wipe|scratch|strike|discard|purge|refrain|borr\w*|forget|olvid\w*|pretend|incogn\w*|ghost|pausa|apaga|only|solo)\b"
 )
 _REMOVING: Final = regex(
@@ -38,14 +38,20 @@ _MINDING: Final = regex(
 )
 
 
+_DENYING: Final = r"\b(?:not?|isn'?t|aren'?t|wasn'?t|nothing|no (?:es|son|era)|nada)(?: (?:a|an|un|una|de|very|really|nada|muy|tan|ningun))* (?:secre(?!tar)|private|privad|confiden)\w*"
+"""Matches words that deny secrecy, such as "this isn't private"."""
+_DENIES: Final = regex(_DENYING)
 _OTHER_SENSE: Final = regex(
     r"\bi (?:(?!you\b|u\b)[\w']+ ){0,3}(?:forget|forgetting|forgot|remember|remembering)\b|"
     r"\bi (?:(?!you\b|u\b)[\w']+ ){0,3}(?:save|log|write|note|record|jot|retain|store)\b(?! (?:this|that|it|these|those|any of)\b)|"
     r"\b(?:keep|log|save|leave|write) (?:me|us|him|her|them)\b(?! (?:in|on|off|out of) (?:your|ur|my|the (?:record|log|book|file)s?)\b)|"
     r"\b(?:me |no me )?(?:olvidarme|acordarme|acuerdo|olvide de|olvidaba|recuerdo|guardo|anoto|apunto|tomo (?:notas?|apuntes))\b|\bse (?:me|nos) olvid\w+|"
-    r"\b(?:not?|isn'?t|aren'?t|wasn'?t|nothing|no (?:es|son|era)|nada)(?: (?:a|an|un|una|de|very|really|nada|muy|tan|ningun))* (?:secre|private|privad|confiden)\w*"
+    r"\bi (?:\w+ )?(?:let go|deleted|erased|removed|dropped|wiped|cleared|lost|cut|quit|ditched|stopped|threw)\b|\bmemory (?:foam|cards?|sticks?|lane)\b|"
+    r"\bremind\w*|\brecuerd(?:a|e)me\b|\bno me lo recuerdes?\b|\bto be remembered (?:as|for|by)\b|\b(?:los|mis|unos) apuntes\b|"
+    r"\bpretend (?:that )?(?:to be|(?:you|i|we)(?: are|'re| am|'m))\b|\b(?:haz|hace|haga) (?:de cuenta |como )?que (?:eres|sos|es|soy|somos|estas|estamos)\b|\bno te guardes nada\b(?! (?:de|que)\b)|"
+    rf"{_DENYING}"
 )
-"""Matches words that are not about the assistant's memory, such as "I forgot" or "keep me waiting".
+"""Matches words that are not about the assistant's memory, such as "I forgot" or "pretend to be".
 
 It also matches words that deny secrecy, such as "not a secret".
 """
@@ -55,6 +61,10 @@ _THESE_WORDS: Final = regex(
 _TO_THE_ASSISTANT: Final = regex(r"\b(?:you|your|te|tu|tus|vos|ti)\b|\w{3,}(?:telo|tela|telos|telas)\b|^(?:make|haz|hace|let) ")
 _MIN_IN_PART: Final = 0.02
 """Minimum probability with which a part of a message confirms the wish that was found in the whole message."""
+_PIECE_WORDS: Final = 12
+"""Number of words of a piece of a long part."""
+_STEP_WORDS: Final = 6
+"""Number of words from the beginning of a piece to the beginning of the next one."""
 _PAUSE: Final = regex(r"\s*[,;:(–—]\s*|(?<=[.!?])\s+")
 
 
@@ -66,10 +76,18 @@ def may_wish_by_form(wish: Literal["off_record", "forget", "remember"], folded: 
     ("burn this into your circuits: ..."). ``folded`` is the text in lower case, without accents.
     """
     if wish == "off_record":
-        return _THESE_WORDS.search(folded) is not None
+        return _THESE_WORDS.search(folded) is not None and not denies_secrecy(folded)
     if wish == "forget":
         return _TO_THE_ASSISTANT.search(folded) is not None
     return ":" in folded and (_THESE_WORDS.search(folded) is not None or _TO_THE_ASSISTANT.search(folded) is not None)
+
+
+def denies_secrecy(folded: str) -> bool:
+    """Return True if a text says that something is no secret. The sentence reader often takes this for a wish.
+
+    ``folded`` is the text in lower case, without accents.
+    """
+    return _DENIES.search(folded) is not None
 
 
 def may_wish(wish: Literal["off_record", "forget", "remember"], folded: str) -> bool:
@@ -105,15 +123,31 @@ def is_of_a_text(folded: str) -> bool:
     return _OF_A_TEXT.search(folded) is not None
 
 
-def shows_in_part(text: str, chance: Callable[[str], float], *, least: float = _MIN_IN_PART) -> bool:
+def parts_of(text: str) -> list[str]:
+    """Return the parts of a message between punctuation marks. A single word is no part."""
+    return [part for part in _PAUSE.split(text) if len(part.split()) > 1]
+
+
+def short_parts_of(text: str) -> list[str]:
+    """Return the parts of a message, with overlapping pieces of a few words instead of each long part.
+
+    People who dictate use no punctuation, so that a part can be the whole message.
+    """
+    return [piece for part in parts_of(text) for piece in _pieces(part.split())]
+
+
+def _pieces(words: Sequence[str]) -> list[str]:
+    if len(words) <= _PIECE_WORDS + _STEP_WORDS // 2:
+        return [" ".join(words)]
+    starts = range(0, len(words) - _PIECE_WORDS + _STEP_WORDS, _STEP_WORDS)
+    return [" ".join(words[start : start + _PIECE_WORDS]) for start in starts]
+
+
+def shows_in_part(text: str, chance: Callable[[str], float]) -> bool:
     """Return True if a part of a message confirms the wish that the whole message seems to contain.
 
-    Parts are separated by punctuation, and a single word does not count as a part. ``chance`` returns the probability that a
-    text contains the wish. A part confirms the wish if its probability is at least ``least``. If the message has at most one
-    part, the result is always True.
-
-    In "don't save this, I'm pregnant", the first part confirms the wish. In "don't save the file yet, I live in Porto", no
-    part does, so the message contains no wish.
+    ``chance`` returns the probability that a text contains the wish. A part confirms the wish if its probability is at least
+    0.02. If the message has at most one part, the result is always True.
     """
-    parts = [part for part in _PAUSE.split(text) if len(part.split()) > 1]
-    return len(parts) <= 1 or any(chance(part) >= least for part in parts)
+    parts = parts_of(text)
+    return len(parts) <= 1 or any(chance(part) >= _MIN_IN_PART for part in parts)

@@ -4,7 +4,7 @@ from typing import Final
 
 _POLITE: Final = (
     r"(?:(?:please|pls|plz|ok|okay|hey|hi|so|well|oh|actually|also|just|and|but|um+|btw|by the way|now|listen|look|kindly|no|nope|yes|"
-    r"yeah|wait|sorry|then|do|seriously|oops|(?:you can )?go ahead and|feel free to|request you to|better)[\s,.!:-]+)*"
+    r"yeah|wait|sorry|then|do|seriously|oops|lol|lmao|omg|ugh|ha(?:ha)*h?|ah|yo|nah|aight|alright|right|man|bro|dude|mate|fam|(?:you can )?go ahead and|feel free to|request you to|better)[\s,.!:-]+)*"
 )
 _ASKING: Final = (
     r"(?:(?:can|could|would|will) (?:you|u) (?:please |pls |just |maybe |kindly )*|i(?:'d| would)? (?:like|love|prefer|want|need) (?:you|u) to |"
@@ -49,7 +49,7 @@ OFF_RECORD: Final = (
         r"(?:^|[.,;:!(]\s*)(?:(?:ok|so|and|but|now|totally|strictly|completely|all|heads up|this (?:one|bit|part)?|that|it|what follows|what comes next|the following)(?:'s| is| stays| goes)?,? )*"
         r"off (?:the|your|ur) (?:record|books)(?:[.,:;!)]|$| (?:for|please|pls|ok|now|but|this|i|here|until|i'm|my|question|he|she|they|we)\b)"
     ),
-    r"\b(?:go|going|be|talk|speak|stay|this is|is) (?:strictly |totally )?off (?:the|your) record(?:[.,:;!?)]|$| (?:for|please|here|until|now)\b)",
+    r"\b(?:go|going|be|talk|speak|stay|this is|is) (?:strictly |totally )?off (?:the|your) (?:record|books)(?:[.,:;!?)]|$| (?:for|please|here|until|now)\b)",
     rf"\b(?:none of (?:this|that|it)|nothing (?:i|here|from|in|of)\b[^.?]{{0,40}}) (?:should|must|can|may|is|gets?|goes|shall|will|to)\b[^.?]{{0,15}}(?:{_SAVED}|in(?:to)? (?:your|my|the) {_MEMORY})",
     rf"\b(?:this|that|it)(?: (?:one|bit|part|conversation|chat|message|next bit))? (?:should|must|can|may|is|are|does|do|shall|will|had better)(?: not|n'?t| never|not) (?:to )?(?:be |end up |go |get |have to be |need to be )?(?:{_SAVED}|in(?:to)? (?:your|ur|my|the) {_MEMORY})",
     rf"\bi (?:do not|don'?t|never|wouldn'?t) (?:want|like|need) (?:this|that|it|any of this|these)(?: \w+){{0,3}} (?:{_SAVED}|(?:in|on) (?:your|my|the) {_MEMORY})",
@@ -58,11 +58,12 @@ OFF_RECORD: Final = (
     r"(?:^|[.,;:!]\s*)(?:no|zero) (?:memory|saving|keeping|recording|records?|notes?|trace|logs?|logging)(?: of| on| for| please| pls| this|[:.,!]|$)",
     rf"{START}(?:stop|pause|quit|suspend|turn off|switch off|disable) (?:(?:saving|remembering|storing|logging|recording)(?! (?:the|a|an|money|up|so|for (?!a |now|the )|\w+s)\b)|taking notes|keeping (?:notes|track|records)|(?:your|the|my)? ?memory)\b",
     r"(?:^|[.,;:!]\s*)(?:(?:go|switch|turn|put|use|into|in|to|on|let's|please|a|this is)\s+)*(?:private|incognito|guest|ghost|secret) mode\b(?! (?:in|on|of) (?:chrome|safari|firefox|edge|the|my))",
-    rf"{START}forget (?:that )?i (?:just |ever )?(?:said|told you|wrote|mentioned) (?:that|this|anything|it|all that)\b[.!]*(?:$|,)",
+    rf"{START}forget (?:that )?(?:i|you|u) (?:just |ever )?(?:said|told you|wrote|sent|mentioned|saw|heard|read) (?:that|this|anything|it|all that)(?: one| bit| part)?\b[.!]*(?:$|,)",
     rf"{START}forget (?:what|everything|all) i(?:'ve| have)? (?:just|only just)(?: now)? (?:said|told|wrote|mentioned)",
     r"(?:^|[.,;:!]\s*)(?:pretend|act like|act as if|just pretend) (?:you (?:didn'?t|never|did not) (?:hear|heard|see|saw|read)|i (?:didn'?t|never|did not) (?:say|said|tell|told|write|wrote))",
     r"(?:^|[.,;:!]\s*)you (?:didn'?t|never|did not) (?:hear|heard|see) (?:this|that|it|any of this)\b",
     r"^(?:\w+[ ,]+){0,3}this (?:conversation|chat|talk) never happened\b",
+    r"\b(?:do|keep|have|leave|make) this(?: one| bit| part| chat| conversation| talk)? (?:unlogged|unrecorded|unsaved|off[- ]log)\b",
     rf"\bi (?:don'?t|do not) (?:consent|agree) to (?:this|that|you|any of this)(?: \w+){{0,3}} (?:{_SAVED}|storing|saving|keeping|recording)",
     r"(?:^|[.,;:!]\s*)(?:this is |it'?s )?(?:just |strictly )?for (?:your|ur) (?:ears|eyes) only\b",
     r"(?:^|[.,;:!]\s*)(?:this is |it'?s )?(?:(?:just|only|strictly) for this (?:chat|conversation|session|talk)|for this (?:chat|conversation|session|talk) only)\b",
@@ -81,7 +82,7 @@ They can also match a plain statement, such as "between us we raised three kids"
 REST: Final = (
     r"\b(?:from (?:here|now|this point|there) on(?:wards?)?|for (?:a (?:while|bit|moment|minute|sec|second|few)|now|the (?:rest|next|remainder)|this (?:whole |entire )?(?:chat|conversation|session|talk))|"
     r"this (?:whole |entire )?(?:conversation|chat|session|talk)|the rest of (?:this|the|our)|(?:stop|pause|quit|suspend|turn off|switch off|disable) (?:saving|remembering|recording|storing|logging|taking|keeping|your|the|my|memory)|"
-    r"(?:private|incognito|guest|ghost|secret) mode|nothing i (?:say|tell|write|type)|until (?:further notice|i (?:say|tell))|(?:stop|quit|refrain from) (?:record|sav|keep|stor|remember|not|log|writ)ing|henceforth|for the time being|altogether|while (?:i|my|we)|go(?:ing)? off the record)\b"
+    r"(?:private|incognito|guest|ghost|secret) mode|(?:nothing|none of what|anything) (?:i|we) (?:say|tell|write|type|discuss|talk about)|until (?:further notice|i (?:say|tell))|(?:stop|quit|refrain from) (?:record|sav|keep|stor|remember|not|log|writ)ing|henceforth|for the time being|altogether|while (?:i|my|we)|go(?:ing)? off the (?:record|books)|(?:talk|speak|chat) (?:\w+ ){0,3}without|no[- ](?:memory|save|saving|logs?|logging|retention) mode|memory off|this time|tonight|throwaway (?:chat|conversation|session))\b"
 )
 """Matches words of a wish that covers all following messages."""
 NEXT: Final = (
@@ -91,9 +92,15 @@ NEXT: Final = (
 """Matches words of a wish that covers what the user says next."""
 PREVIOUS: Final = (
     r"\b(?:what i(?:'ve| have)?(?: just| already)?(?: \w+)? (?:said|told|wrote|mentioned|shared)|i (?:just )?(?:said|mentioned|told you|wrote)|(?:my|the|that) (?:last|previous) (?:message|bit|part|thing|one|sentence)|"
-    r"that last|(?:just now|a (?:second|moment|minute) ago|earlier)|i (?:didn'?t|never|did not) (?:say|said|tell|told)|you (?:didn'?t|never) (?:hear|heard) that|that was)\b"
+    r"that last|(?:just now|a (?:second|moment|minute) ago|earlier)|i (?:didn'?t|never|did not) (?:say|said|tell|told)|you (?:didn'?t|never) (?:hear|heard) that|(?:you|u) ever (?:saw|heard|read)|that was)\b"
 )
 """Matches words of a wish that covers what the user said before."""
+MISTAKE: Final = (
+    r"\b(?:(?:did not|didn'?t) mean to (?:send|say|tell|type|write|post|share|paste)|(?:was not|wasn'?t|not) (?:meant|intended) for (?:you|u|here|this)|wrong (?:chat|window|person)|"
+    r"(?:should not|shouldn'?t|should never)(?: have|'?ve|a)? (?:said|told|shared|sent|typed|written|mentioned)|sent (?:that|this|it) by (?:mistake|accident)|i take (?:that|it) back|my bad|that slipped out|supposed to (?:stay|be|remain) (?:private|secret|between)|too much info(?:rmation)?|tmi|(?:did not|didn'?t) mean to overshare|overshared|"
+    r"(?:grabbed|took|had|got|stole) my phone)\b"
+)
+"""Matches the statement that the message before was a mistake, such as "I did not mean to send that"."""
 RESUME: Final = (
     rf"\byou (?:can|may|could) (?:go back to |start )?(?:{_KEEP}|tak(?:e|ing) notes)\b[^.?]{{0,30}}\b(?:again|now|normal|usual|as)\b",
     r"\b(?:back|again) on the record\b|^(?:\w+[ ,]+){0,3}on the record(?: again| now)?[.!]*$",
@@ -113,7 +120,7 @@ _FROM_MEMORY: Final = (
 )
 
 _ERASE: Final = (
-    r"(?:(?:ignore|disregard) and )?(?:forget|delete|erase|remove|wipe|clear|drop|purge|scrap|scrub|scratch|strike|discard|"
+    r"(?:(?:ignore|disregard) and )?(?:forget|delete|erase|remove|wipe|clear|drop|purge|scrap|scrub|scratch|strike|discard|redact|"
     r"un-?(?:save|remember|record|note|hear|know))"
 )
 _SAID: Final = (
@@ -122,14 +129,23 @@ _SAID: Final = (
 )
 SAID: Final = rf"\b{_SAID}\b"
 """Matches words that refer to what the user has just said, such as "my last message"."""
-BARE: Final = rf"^{_POLITE}{_ASKING}{_POLITE}{_ERASE} (?:that|this|it|all that|all of that)(?: one| bit| part| last (?:bit|part|thing|one))?(?:[ ,]+(?:please|pls|ok|thanks|thank you|lol|now|again))*(?:,? (?:once|after|when|as soon as) [\w' ]{{2,60}})?[.!]*$"
+_THAT: Final = (
+    r"(?:that|this|it|all that|all of that)(?: one| bit| part| last (?:bit|part|thing|one))?(?:[ ,]+(?:please|pls|ok|thanks|thank you|lol|omg|now|again|man|bro|dude|mate))*"
+    r"(?:,? (?:once|after|when|as soon as) [\w' ]{2,60})?[.!]*$"
+)
+BARE: Final = rf"^{_POLITE}{_ASKING}{_POLITE}(?:{_ERASE} {_THAT}|(?:(?:delete|erase|undo)\b[ ,!]*){{2,}}(?:\w+[ !]*)?$)"
 """Matches a message that only asks to remove "that". The user may mean their last message, or a text being written."""
+BARE_PART: Final = (
+    rf"^{_POLITE}{_ASKING}{_POLITE}(?:{_ERASE}|get rid of|throw (?:away|out)|lose|bin|trash|ditch|{_NOT} {_KEEP}) {_THAT}"
+)
+"""Matches the part of a message that asks to remove or not to keep "that". Its verbs often mean other things than memory."""
 CEASE: Final = (
     rf"^{_POLITE}{_ASKING}{_POLITE}(?:stop|quit) (?:saving|storing|keeping|retaining|remembering|memori[sz]ing) (?P<subject>(?:(?:that|the fact that) (?:(?:i|i'm|im|we|my|our|he|she)\b|(?:[\w'-]+ ){{1,4}}(?:is|are|was|were|has|have|had)\b)|about\b).*)",
+    rf"^{_POLITE}(?P<subject>[^.?!,]{{3,80}}[^.?!, ])[,?.!]+ {_POLITE}(?:(?:don'?t|do not) (?:keep|remember|store|save|retain)|stop (?:keeping|remembering|storing)) (?:that|it|this|them) any ?(?:more|longer)[.!]*$",
 )
 """Patterns of a wish that a known fact is no longer kept. The group ``subject`` names the fact."""
 FORGET: Final = (
-    rf"{START}{_ERASE} (?P<subject>{_SAID})[.!]*(?:,? (?:please|pls|ok|thanks|from [\w ]{{4,20}}))*[.!]*$",
+    rf"{START}{_ERASE} (?P<subject>{_SAID})[.!]*(?:,? (?:please|pls|ok|thanks|would you|will you|from [\w ]{{4,20}}))*[.!?]*$",
     rf"{START}(?:forget|drop|lose|erase|delete)(?: about)? (?P<subject>(?:the|that)(?: whole)? [\w' -]{{2,40}}? (?:thing|stuff|business|detail))(?:,? please)?[.!]*$",
     rf"{START}forget (?:about )?(?P<subject>(?:everything|all|anything|what(?:ever)?)(?: of what| that| about)? (?:i|you|we|u|about|my|me)\b.*)",
     rf"{START}forget (?:about )?(?P<subject>(?:that|the fact that) (?:i|i'm|we|my|our|he|she|it)\b(?! (?:just )?said (?:that|this|it|anything)\b).*)",

@@ -23,6 +23,7 @@ __all__ = [
     "WishName",
     "find_wish",
     "fold_places",
+    "is_mistake",
     "names_no_subject",
     "own_words",
     "points_back",
@@ -135,6 +136,8 @@ class _Patterns:
     previous: re.Pattern[str]
     said: re.Pattern[str]
     bare: re.Pattern[str]
+    bare_part: re.Pattern[str]
+    mistake: re.Pattern[str]
     command: re.Pattern[str]
 
 
@@ -158,6 +161,8 @@ def _patterns() -> tuple[_Patterns, ...]:
             previous=regex(book.PREVIOUS),
             said=regex(book.SAID),
             bare=regex(book.BARE),
+            bare_part=regex(book.BARE_PART),
+            mistake=regex(book.MISTAKE),
             command=regex(book.COMMAND),
         )
         for book in _BOOKS
@@ -262,7 +267,7 @@ def reach_of(text: str, tells: Callable[[str], bool] = lambda part: True) -> Rea
         return "previous"
     if any(book.rest.search(_ONLY_HERE.sub(" ", folded)) for book in books):
         return "rest"
-    if any(book.previous.search(folded) for book in books):
+    if any(book.previous.search(folded) or book.mistake.search(folded) for book in books):
         return "previous"
     if not _only_announces(folded) and _has_content(folded, tells):
         return "message"
@@ -377,13 +382,20 @@ def points_back(text: str) -> bool:
 _ABOUT: Final = regex(r"\s+(?:about|regarding|concerning|on|of|de|del|sobre|acerca)\b")
 
 
-def removes_bare(text: str) -> bool:
+def removes_bare(text: str, *, is_part: bool = False) -> bool:
     """Return True if a message only asks to remove "that" or "it".
 
-    The message then refers to what was just said, unless the assistant has just written a longer text.
+    The message then refers to what was just said, unless the assistant has just written a longer text. If the text is a
+    part of a message (``is_part``), verbs that often mean other things count, too: "lose it".
     """
-    folded = fold_places(text.strip())
-    return any(book.bare.search(folded) for book in _patterns())
+    folded = fold_places(text.strip(" ?"))
+    return any((book.bare_part if is_part else book.bare).search(folded) for book in _patterns())
+
+
+def is_mistake(text: str) -> bool:
+    """Return True if a message says that the one before was a mistake, such as "I did not mean to send that"."""
+    folded = fold_places(_without_quotes(text[:_MAX_CHARACTERS]))
+    return any(book.mistake.search(folded) for book in _patterns())
 
 
 def _is_stop_word(word: str) -> bool:

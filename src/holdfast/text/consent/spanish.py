@@ -7,7 +7,7 @@ from typing import Final
 
 _POLITE: Final = (
     r"(?:(?:por favor|porfa|porfis|ok|oye|oiga|che|mira|a ver|bueno|vale|dale|pues|y|pero|ah|eh|ey|hey|no|si|ya|ahora|entonces|ademas|tambien|solo|hola|disculpa|perdon|"
-    r"bro|tio|tia|wey|guey|boludo|parce|vos|tu|usted|mejor|igual|ay|uy)[\s,.!:-]+)*"
+    r"bro|tio|tia|wey|guey|boludo|parce|mano|manito|weon|pana|compa|bo|vos|tu|usted|mejor|igual|ay|uy|ups|pucha|nah|po|(?:ja|je|ji)+j?)[\s,.!:-]+)*"
 )
 _ASKING: Final = (
     r"(?:(?:me )?(?:puedes|podes|podrias|puede|podria|podras|quieres|queres) |(?:quiero|quisiera|necesito|prefiero|preferiria|me gustaria|te pido|le pido|os pido|pido|te ruego|ruego|"
@@ -20,8 +20,8 @@ _FROM_WHEN: Final = (
 START: Final = rf"(?:^|(?<=[.,;:!?()\n¿¡–—-])\s*|(?<=\by )|(?<=\bpero )){_POLITE}{_FROM_WHEN}{_ASKING}{_POLITE}"
 """Matches the beginning of a clause, including words of politeness."""
 _KEEP: Final = (
-    r"(?:guard(?:es|e|en|eis|ar|as|a|ando)|anot(?:es|e|en|eis|ar|as|a|ando)|apunt(?:es|e|en|eis|ar|as|a|ando)|registr(?:es|e|en|eis|ar|as|a|ando)|grab(?:es|e|en|eis|ar|as|a|ando)|"
-    r"recuerd(?:es|e|en|as|a)|recordeis|recordar|recordes|memori(?:ces|ce|zar|zas|za|zando)|recordando|conserv(?:es|e|en|eis|ar|as|a|ando)|almacen(?:es|e|en|eis|ar|as|a|ando)|archiv(?:es|e|en|eis|ar|as|a|ando)|"
+    r"(?:(?:guard|anot|apunt|registr|grab|conserv|almacen|archiv)(?:es|e|en|eis|is|ar|as|a|ando)|"
+    r"recuerd(?:es|e|en|as|a)|recordeis|recordar|recordes|memori(?:ces|ce|zar|zas|za|zando)|recordando|"
     r"reten(?:gas|ga|gan|er)|te quedes con|se quede con|quedarte con|te acuerdes de|se acuerde de|tomes? (?:nota|notas|apuntes) de|lleves registro de|dejes? (?:constancia|registro|rastro) de|"
     r"met(?:as|a) en (?:tu|la) memoria|agregu(?:es|e)|anad(?:as|a))"
 )
@@ -37,10 +37,13 @@ _THIS: Final = (
 _MEMORY: Final = r"(?:memoria|memorias|notas|registros?|perfil|archivos?|historial|recuerdos|base de datos|cabeza|mente|cerebro|sistema|fichero|disco)"
 _US: Final = r"entre (?:nosotros|nosotras|tu y yo|vos y yo|usted y yo|tú y yo|los dos|nos)"
 
-OFF_RECORD_UNLESS: Final = r"\b(?:me|nos|le) (?:dijo|dice|dijeron|dicen|pidio|pidieron|decia|explico)\b"
-"""Matches a report of what other people said. A wish in such a report is not the user's wish."""
+OFF_RECORD_UNLESS: Final = (
+    r"\b(?:me|nos|le) (?:dijo|dice|dijeron|dicen|pidio|pidieron|decia|explico)\b|\bno te guardes nada\b(?! (?:de|que)\b)"
+)
+"""Matches a report of what other people said, and "no te guardes nada" (hold nothing back). Neither is the user's wish."""
 OFF_RECORD: Final = (
     rf"{START}{_NOT} {_KEEP}(?:lo|la|los|las|me lo|te lo)?(?: por favor| porfa| nunca| vos| tu| usted)? {_THIS}",
+    rf"{START}no (?:(?:quiero|quisiera|necesito|hace falta|es necesario) que |me |te |se |vayas? a )*(?:(?:guard|anot|apunt|registr|grab|conserv|archiv)(?:es|e|en|eis|is|ar)|memori(?:ces|ce|cen)|tom(?:es|e) nota de) que\b",
     rf"\b(?:esto|eso|esto ultimo|eso ultimo|lo (?:que|de|ultimo|siguiente|anterior)[^.?!]{{0,60}}|esta (?:parte|conversacion|charla|pregunta|info\w*)|este (?:dato|mensaje))(?: que (?:te|le|les|os) (?:digo|cuento|dije|conte))?,? (?:por favor |porfa |mejor |prefiero que |quiero que |te pido que |que )*{_NOT} {_KEEP}(?:lo|la|los|las)?\b",
     rf"{START}no (?:me |te )?(?:lo|la|los|las) (?:{_KEEP}|met(?:as|a) en tu memoria)(?: (?:en (?:ningun|tu|mi|tus)|nunca|ni|por favor|porfa|pero|eh|de)\b|[,:.!]? (?:pero|soy|tengo|estoy|mi|es)\b)",
     rf"{START}(?:ni )?no (?:met(?:as|a)|pong(?:as|a)|agregu(?:es|e)|anad(?:as|a)|guard(?:es|e)) (?:esto|eso|lo|nada)[^.?!]{{0,30}} (?:en|a) (?:tu|tus|mi|mis|la|lo que sabes)\b",
@@ -52,6 +55,8 @@ OFF_RECORD: Final = (
     r"(?:^|[.,;:!(¿]\s*)(?:(?:pon|ponte|ponete|activa|usa|en|un|el|entra|vamos|porfa|por favor|oye|a)\s+)*modo (?:privado|incognito|fantasma|invitado|secreto|anonimo)\b(?! (?:de|en|del) (?:chrome|safari|firefox|edge|el|la|google|navegador))",
     rf"{START}(?:olvida|olvidate(?: de)?|olvidá|olvide|olvidese(?: de)?) (?:guardar )?(?:lo (?:ultimo )?que (?:te )?(?:acabo|acabe) de|lo que (?:te )?dije recien|lo ultimo que (?:te )?dije|que (?:te )?dije eso|eso ultimo|lo que te dije (?:recien|hace un (?:rato|momento)))",
     r"(?:^|[.,;:!(¡]\s*)(?:(?:vos|tu|usted|y|mejor) )*(?:haz|hace|haga|hagamos|hacé) (?:de cuenta|como)(?: si| que)?(?: yo)? (?:que )?(?:no|nunca)\b",
+    r"\b(?:eso|esto|lo) [^.?!]{0,40}\b(?:haz|hace|haga) (?:de cuenta|como)(?: si| que)? (?:no|nunca|jamas)\b",
+    r"\b(?:habl|charl|convers|platic)(?:amos|emos|uemos|ar)\b[^.?!]{0,15} sin (?:memoria|registros?|guardar|grabar|anotar|apuntar|dejar rastro)(?=[.,;:!?]|$| (?:nada|esto|porfa|por favor)\b)",
     r"(?:^|[.,;:!(¡]\s*)(?:tu|vos|usted) no (?:has oido|oiste|escuchaste|viste|sabes) nada\b",
     r"\b(?:solo|solamente|nomas|unicamente|nada mas) (?:es )?(?:para|por|en) est[ae] (?:charla|chat|conversacion|consulta|platica|rato|vez)\b[^.?!]{0,20}(?:no|y ya|[,:])",
     r"\b(?:esto|eso|lo que [^.?!]{2,30}) no (?:sale|salga|sal(?:e|ga)) de aqui\b",
@@ -69,7 +74,7 @@ They can also match a plain statement about what some people share, so they coun
 REST: Final = (
     r"\b(?:(?:de|desde) (?:aqui|ahora|aca|ahorita|hoy) (?:en|pa) (?:adelante|mas)|desde (?:ahora|hoy|ahorita)|a partir de (?:ahora|aqui|este momento|ahorita)|de ahora en|en adelante|por (?:un|el) (?:rato|momento|ratito|resto)|por ahora|hasta (?:nuevo aviso|que (?:te|yo|me|se|lo))|no (?:me |te |lo )*(?:est(?:es?|en)|sig(?:as?|an)|vayas? a estar) \w+ndo|"
     r"mientras|(?:toda |en )?esta (?:conversacion|charla|sesion|platica)|este chat|el resto|(?:deja|deje|(?<!es )para|pare|pausa|pause|suspende|desactiva|apaga|corta|frena) (?:ya )?(?:de (?:guardar|grabar|anotar|apuntar|registrar|recordar|memorizar|tomar)|(?:la|tu|esa) (?:memoria|grabadora))|"
-    r"modo (?:privado|incognito|fantasma|invitado|secreto|anonimo)|nada de lo que (?:te )?(?:diga|cuente|oigas|hablemos)|un (?:momento|rato|ratito)|hoy)\b"
+    r"modo (?:privado|incognito|fantasma|invitado|secreto|anonimo|sin \w+)|(?:habl|charl|platic|convers)ar (?:\w+ ){0,3}sin\b|nada de lo que (?:te )?(?:diga|cuente|oigas|hablemos)|memoria apagada|esta vez|esta noche|un (?:momento|rato|ratito)|hoy)\b"
 )
 """Matches words of a wish that covers all following messages."""
 NEXT: Final = (
@@ -78,10 +83,15 @@ NEXT: Final = (
 )
 """Matches words of a wish that covers what the user says next."""
 PREVIOUS: Final = (
-    r"\b(?:lo (?:ultimo|anterior|de (?:antes|recien|hace))|eso ultimo|esto ultimo|(?:lo|eso) que (?:te |le |les |os )?(?:acabo de|dije|conte|he \w+)|acabo de (?:decir|contar|escribir)|(?:te |le )?(?:dije|conte) (?:recien|antes|eso)|recien|"
-    r"mi (?:ultimo|anterior) mensaje|mi mensaje anterior|eso era|eso fue|(?:no|nunca) (?:lo )?(?:oiste|escuchaste|dije|te dije)|como que no)\b"
+    r"\b(?:lo (?:ultimo|anterior|de (?:antes|recien|hace))|hace un (?:rato|ratito|momento)|eso ultimo|esto ultimo|(?:lo|eso) que (?:te |le |les |os )?(?:acabo de|dije|conte|he \w+)|acabo de (?:decir|contar|escribir)|(?:te |le )?(?:dije|conte) (?:recien|antes|eso)|recien|"
+    r"mi (?:ultimo|anterior) mensaje|mi mensaje anterior|eso era|eso fue|(?:no|nunca) (?:lo )?(?:oiste|escuchaste|dije|te dije)|como que no|que no existio)\b"
 )
 """Matches words of a wish that covers what the user said before."""
+MISTAKE: Final = (
+    r"\b(?:no (?:debi|deberia|tenia que|tendria que|quise|queria) (?:haber(?:te|lo|selo)? )?(?:dec|dich|cont|mand|escri|envi|pon|puest)\w*|no era para (?:ti|vos|usted|aca|aqui)|"
+    r"me equivoque de (?:chat|ventana|persona)|(?:chat|ventana) equivocad[oa]|lo (?:mando|escribio|puso) mi|(?:mande|envie|puse|escribi) (?:eso |esto )?(?:por error|sin querer)|(?:dije|hable) de mas|lo retiro|se me salio|demasiada info(?:rmacion)?)\b"
+)
+"""Matches the statement that the message before was a mistake, such as "no debí contarte eso"."""
 RESUME: Final = (
     r"\b(?:ya )?(?:puedes|podes|puede|podeis) (?:volver a )?(?:guardar|anotar|apuntar|registrar|grabar|recordar|memorizar|tomar nota|prender)\b[^.?]{0,40}",
     r"\b(?:vuelve|volve|vuelva|volved) a (?:guardar|anotar|apuntar|registrar|grabar|recordar|memorizar|tomar nota|lo normal)\b",
@@ -99,7 +109,7 @@ _TAKE: Final = (
     r"tir(?:a|e|ar)(?: a la basura)?|limpi(?:a|e|ar)|anul(?:a|e|ar)|desech(?:a|e|ar)|desaprend(?:e|é|er))(?:me|nos|te|se)?"
 )
 _FROM_MEMORY: Final = rf"(?:de|en) (?:tu|tus|su|sus|la|mi|vuestra) {_MEMORY}|de lo que {_KNOWN}(?: de mi)?"
-_FORGET: Final = r"(?<!no )(?<!no te )(?<!no se )(?:olvid(?:a|e|ar|ad|es|en|ate|ese|arte|aos|atela|atelo)|olvidá|deja de (?:recordar|saber)|deje de (?:recordar|saber)|desaprende)(?: por favor| porfa| ya| vos| tu)?"
+_FORGET: Final = r"(?<!no )(?<!no te )(?<!no se )(?:olvid(?:a|e|ar|ad|es|en|ate|ese|arte|aos|atela|atelo)|olvidá|deja de (?:recordar|saber)|deje de (?:recordar|saber)|que se (?:te|le|os) olvide|desaprende)(?: por favor| porfa| ya| vos| tu)?"
 
 _SAID: Final = (
     r"(?:(?:todo )?(?:eso|esto|lo)(?: ultimo| mismo)? que (?:recien |ya )?(?:(?:te|le|les|os) )?(?:recien |ya )?"
@@ -108,14 +118,14 @@ _SAID: Final = (
 )
 SAID: Final = rf"\b{_SAID}\b"
 """Matches words that refer to what the user has just said, such as "lo que acabo de decir"."""
-_ERASE_IT: Final = (
-    r"(?:borr(?:a|e|en|ad)|elimin(?:a|e|en|ad)|quit(?:a|e|en|ad)|sac(?:a|ad)|saque|olvid(?:a|e|ad)|descart(?:a|e))(?:me)?"
-)
+_ERASE_IT: Final = r"(?:borr(?:a|e|en|ad)|elimin(?:a|e|en|ad)|quit(?:a|e|en|ad)|sac(?:a|ad)|saque|olvid(?:a|e|ad)|descart(?:a|e)|desaprend(?:e|a|ed)|purg(?:a|ue)|tach(?:a|e)|suprim(?:e|i|a)|desech(?:a|e)|pierde)(?:me|te|se)?"
 BARE: Final = (
     rf"^{_POLITE}(?:(?:no|nono|anda|ay)[ ,]+)*{_POLITE}{_ASKING}(?:(?:eso|esto)(?: ultimo)?,? )?(?:{_ERASE_IT}(?:lo|la)(?: eso| esto)?|{_ERASE_IT} (?:eso|esto))"
-    r"(?:[ ,]+(?:por favor|porfa|porfis|gracias|anda|si|dale|ya|nomas|mejor|poh?|pues|eh|que \w+(?: \w+)?))*(?:,? (?:en cuanto|cuando|despues|apenas|una vez|al \w+r)\b[\w ]{0,60})?[.!]*$"
+    r"(?:[ ,]+(?:por favor|porfa|porfis|gracias|anda|si|dale|ya|nomas|mejor|poh?|pues|eh|wey|guey|bro|mano|parce|che|tio|tia|boludo|weon|pana|que \w+(?: \w+)?))*(?:,? (?:en cuanto|cuando|despues|apenas|una vez|al \w+r)\b[\w ]{0,60})?[.!]*$"
 )
 """Matches a message that only asks to remove "that". The user may mean their last message, or a text being written."""
+BARE_PART: Final = rf"{BARE}|^{_POLITE}{_ASKING}(?!no me lo recuerd){_NOT} {_KEEP}(?: eso| esto)?(?:[ ,]+(?:por favor|porfa|porfis|gracias|eh|si|dale|vale|mejor))*[.!]*$"
+"""Matches the part of a message that asks to remove or not to keep "that". Its verbs often mean other things than memory."""
 _SUBJUNCTIVE: Final = (
     r"(?:guard(?:es?|en)|recuerd(?:es?|en)|recordes|conserv(?:es?|en)|memori(?:ces?|cen)|(?:te|se) acuerd(?:es?|en) de)"
 )
@@ -126,7 +136,7 @@ CEASE: Final = (
 """Patterns of a wish that a known fact is no longer kept. The group ``subject`` names the fact."""
 FORGET: Final = (
     rf"{START}(?P<subject>{_SAID}),? (?:por favor |porfa |mejor )*{_ERASE_IT}(?:lo|la)\b(?:,? (?:por favor|porfa|gracias|anda))*[.!]*$",
-    rf"{START}(?:{_FORGET}|{_TAKE}) (?:de )?(?P<subject>{_SAID})[.!]*(?:,? (?:por favor|porfa|gracias|anda))*[.!]*$",
+    rf"{START}(?:{_FORGET}|{_TAKE}) (?:de )?(?P<subject>{_SAID})[.!]*(?:,? ¿?(?:por favor|porfa|gracias|anda|si|vale|dale|ok))*[.!?]*$",
     rf"{START}{_FORGET} (?:de )?(?P<subject>(?:todo |absolutamente todo )?(?:lo que|lo de(?! (?:antes|recien)\b)|lo del|lo relativo|lo relacionado|cuanto)\b.*)",
     rf"{START}{_FORGET} (?:de )?(?P<subject>que (?!te\b.{{0,6}}acuerd|me\b.{{0,6}}acuerd)(?:soy|estoy|tengo|me|te|fumo|vivo|trabajo|mi|era|fui|no|alguna vez|una vez|en|\w+o\b|\w+é\b).*)",
     rf"{START}{_FORGET} (?:de )?(?P<subject>(?:mi|mis|nuestr[oa]s?)\b(?! (?:pregunta|cabeza)\b).*)",
@@ -148,8 +158,9 @@ FORGET_NAMED: Final = rf"^{_POLITE}{_ASKING}{_POLITE}{_FORGET} (?:de |a )?(?!(?:
 FORGET_UNLESS: Final = r"\bolvid(?:alo|elo)[,.!]* (?:mejor|pidamos|vamos|ya|da igual|no importa|pedimos|hagamos)|^\W*olvid(?:alo|elo|ate)\W*$|\b(?:un|por un) (?:segundo|momento|rato|instante|minuto)\b|\bpor ahora\b|\bdecia\b"
 
 _FACT: Final = r"(?:que |esto ?[:,-] ?|lo siguiente ?[:,-] ?|: ?|, ?(?=mi|soy|tengo)|(?=mis? |nuestr))"
-_RECALL: Final = r"(?:recuerd(?:a|e|en)|recordá|record(?:a|ad|ar|arte)|acuerd(?:ate|ese|ense)|acord(?:ate|aos|arte)|memori(?:za|zá|ce|zate|zad|zar)|recuerdes|te acuerdes)"
-_WRITE: Final = r"(?:anot(?:a|ate|ame|e|eme|ad|ar|es)|anotá|apunt(?:a|ate|ame|e|eme|ad|ar|es)|guard(?:a|ate|ame|e|eme|ad|ar|es)|registr(?:a|e|ar|es)|grab(?:a|ate|e|ese)|agend(?:a|ame|ate|e)|almacen(?:a|e)|agreg(?:a|ue)|anad(?:e|i|a)|ten(?:e|ga|ed)? (?:en cuenta|presente)|tom(?:a|e|ad) nota(?: de)?|conserv(?:a|e))"
+_NOT_NEGATED: Final = r"(?<!no )(?<!no me )(?<!no te )(?<!no se )(?<!no lo )(?<!nunca )"
+_RECALL: Final = rf"{_NOT_NEGATED}(?:recuerd(?:a|e|en)|recordá|record(?:a|ad|ar|arte)|acuerd(?:ate|ese|ense)|acord(?:ate|aos|arte)|memori(?:za|zá|ce|zate|zad|zar)|recuerdes|te acuerdes)"
+_WRITE: Final = rf"{_NOT_NEGATED}(?:anot(?:a|ate|ame|e|eme|ad|ar|es)|anotá|apunt(?:a|ate|ame|e|eme|ad|ar|es)|guard(?:a|ate|ame|e|eme|ad|ar|es)|registr(?:a|e|ar|es)|grab(?:a|ate|e|ese)|agend(?:a|ame|ate|e)|almacen(?:a|e)|agreg(?:a|ue)|anad(?:e|i|a)|ten(?:e|ga|ed)? (?:en cuenta|presente)|tom(?:a|e|ad) nota(?: de)?|conserv(?:a|e))"
 _ANNOUNCED: Final = r"(?:algo|(?:una?|otra?|dos|tres|unas|unos|estas|estos) (?:\w+ )?(?:cosa|cosita|cosas|dato|datos|detalle|detalles))(?: \w+){0,4} ?[:;.–—-]+ ?"
 """Matches the announcement of a fact, with a colon or a full stop: "una cosa sobre mí: "."""
 REMEMBER: Final = (
@@ -158,12 +169,12 @@ REMEMBER: Final = (
     rf"{START}(?:no (?:te |se |me |lo |os )?olvid(?:es|e|en|eis|ar)|(?:que )?no se (?:te|le|os) olvide|no vayas? a olvidar(?:te)?|nunca (?:te )?olvides|no te vayas a olvidar)(?: nunca| por favor)?(?: de)? ?(?:que |: ?|(?=mis? ))(?P<fact>.+)",
     rf"{START}{_WRITE}(?: por favor| porfa| siempre| bien)?(?: (?:en|a) (?:tu|tus|la|mi|mis) {_MEMORY})?(?: para (?:siempre|la proxima|mas adelante|el futuro|despues|otra vez|otras charlas|luego))?(?: de)? ?(?:que |esto ?[:,-] ?|lo siguiente ?[:,-] ?|: ?|, ?(?=mi|soy|tengo|me)|(?=mis? |nuestr))(?P<fact>.+)",
     rf"{START}(?:guard|anot|apunt)(?:a|á|e|ate)(?:melo|lo|telo)(?: en (?:tu|la) memoria)? ?[:,-] ?(?P<fact>.+)",
-    rf"{START}(?:recuerdes|te acuerdes(?: siempre)?(?: de)?|tengas en cuenta|anotes|apuntes|memorices|guardes|sepas) que (?P<fact>.+)",
+    rf"{START}{_NOT_NEGATED}(?:recuerdes|te acuerdes(?: siempre)?(?: de)?|tengas en cuenta|anotes|apuntes|memorices|guardes|sepas) que (?P<fact>.+)",
     r"^(?:\w+[ ,]+){0,2}para (?:futur[ao]s? (?:conversaciones|referencias?|charlas|ocasiones|consultas)|la proxima|que te acuerdes|que lo recuerdes|tu memoria|el futuro|mas adelante)[:,] ?(?P<fact>.+)",
     r"^(?P<fact>.{4,200}?)[.,;:!-]+ ?(?:por favor,? |y |asi que |porfa,? |para la proxima,? )*(?:recuerdalo|recordalo|acuerdate|acordate|no lo olvides|no te olvides|anotalo|apuntalo|tenlo en cuenta|tenelo en cuenta|tenlo presente|tenelo presente|guardalo|apuntatelo|no se te olvide|ten eso en cuenta|recuerda eso|recorda eso|guarda eso|anotatelo|memorizalo|registralo)(?:,? (?:por favor|porfa|vale|dale|eh|si|ok|gracias|de eso))*(?: para [\w ]{2,25})?[.!]*$",
 )
 """Patterns of a wish that something is remembered. The group ``fact`` contains it."""
-REMEMBER_UNLESS: Final = r"^\W*(?:te )?(?:acuerdas|acordas|recuerdas|recordas|se acuerda|os acordais)\b|\b(?:acuerd|acord)\w+ de \w+(?:ar|er|ir)(?:me|te|se|lo|la)?\b|\b(?:me|nos) (?:dijo|dice|decia|pidio)\W*$|\b(?:dice|decia|dijo) (?:mi|la|el)\b|\bguardar?e? (?:las|los|el|la) (?!datos?\b)"
+REMEMBER_UNLESS: Final = r"\bno (?:quiero|quisiera|necesito|hace falta|es necesario) que (?:me |te |se |lo )*(?:anot|apunt|guard|registr|grab|memori|record|recuerd|acuerd)|^\W*(?:te )?(?:acuerdas|acordas|recuerdas|recordas|se acuerda|os acordais)\b|\b(?:acuerd|acord)\w+ de \w+(?:ar|er|ir)(?:me|te|se|lo|la)?\b|\b(?:me|nos) (?:dijo|dice|decia|pidio)\W*$|\b(?:dice|decia|dijo) (?:mi|la|el)\b|\bguardar?e? (?:las|los|el|la) (?!datos?\b)"
 ALL: Final = (
     r"\btodo(?:,? todo)?,? (?:lo que (?:me |te )?(?:sab(?:es|e|as|és)|sepas|sepa|tienes|tenes|tengas|recuerdas|guardaste|has guardado|conoces|conte|dije|he (?:dicho|contado))(?: (?:de|sobre) mi)?)(?: en tu memoria)?[.!]*$"
     r"|\b(?:borr(?:alo|a|ame)|elimin(?:alo|a)|olvid(?:alo|a|ate de)) (?:absolutamente )?todo[.!]*$|^de mi$|\btus recuerdos (?:de|sobre) mi$|\btu memoria (?:de|sobre) mi$"
