@@ -1,4 +1,7 @@
-"""A server, three MCP servers over stdio and the command line write 10,000 rows to one file while another program locks it."""
+"""A server, three MCP servers over stdio and the command line write to one file while another program locks it.
+
+They write 10,000 rows with ``--full``, and 2,500 rows without.
+"""
 
 import http.client
 import json
@@ -10,6 +13,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,19 +23,35 @@ import pytest
 
 import holdfast
 from holdfast_bench.server.load import ask, drained, server
+from tests.sampling import Sample
 
 from .support import posix_only
 
 pytestmark = [posix_only, pytest.mark.long, pytest.mark.ledger("X6")]
 
-SESSIONS = 34
-MESSAGES = 249
-"""Number of messages per session from which nothing is learned. One more message per session states where the user lives."""
 CLIENTS = 3
-CALLS = 300
-LINES = 595
 COMMANDS = 5
-WRITES = SESSIONS * (MESSAGES + 1) + CLIENTS * CALLS + LINES + COMMANDS
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """How much is written."""
+
+    sessions: int
+    messages: int
+    """Number of messages per session from which nothing is learned. One more message states where the user lives."""
+    calls: int
+    """Number of calls of each MCP client."""
+    lines: int
+    """Number of imported lines."""
+
+    @property
+    def writes(self) -> int:
+        return self.sessions * (self.messages + 1) + CLIENTS * self.calls + self.lines + COMMANDS
+
+
+FULL = Load(sessions=34, messages=249, calls=300, lines=595)
+SHORT = Load(sessions=17, messages=124, calls=75, lines=145)
 LOCKED_SECONDS = 10.0
 _PIPELINE = 50
 """Number of requests that an MCP client sends before it reads the responses."""
@@ -79,13 +99,13 @@ class Stdio:
                 return answer
 
 
-def write_over_http(port: int) -> list[str]:
+def write_over_http(port: int, load: Load) -> list[str]:
     """Add and end sessions over HTTP. Return the failed requests."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=120)
     wrong = []
-    for number in range(SESSIONS):
+    for number in range(load.sessions):
         path = f"/v1/sessions/s{number}"
-        filler = [{"role": "tool", "text": f"row {number}.{each}", "id": f"{number}.{each}"} for each in range(MESSAGES)]
+        filler = [{"role": "tool", "text": f"row {number}.{each}", "id": f"{number}.{each}"} for each in range(load.messages)]
         messages = [{"role": "user", "text": f"I live in Town{number}x.", "id": f"{number}.town"}, *filler]
         for step, body in (
             ("messages/batch", {"messages": messages, "user": f"user{number}"}),
@@ -97,17 +117,17 @@ def write_over_http(port: int) -> list[str]:
     return wrong
 
 
-def write_over_stdio(store: Path, name: str) -> list[str]:
+def write_over_stdio(store: Path, name: str, calls: int) -> list[str]:
     client = Stdio(store)
-    texts = [f"{name} holds piece {number}" for number in range(CALLS)]
-    answers = [answer for at in range(0, CALLS, _PIPELINE) for answer in client.store(texts[at : at + _PIPELINE])]
+    texts = [f"{name} holds piece {number}" for number in range(calls)]
+    answers = [answer for at in range(0, calls, _PIPELINE) for answer in client.store(texts[at : at + _PIPELINE])]
     client.end()
     return [str(answer) for answer in answers if "error" in answer or answer["result"].get("isError")]
 
 
-def write_by_commands(store: Path, folder: Path) -> list[str]:
+def write_by_commands(store: Path, folder: Path, lines: int) -> list[str]:
     notes = folder / "notes.txt"
-    notes.write_text("".join(f"- The shelf holds box {number}.\n" for number in range(LINES)), "utf-8")
+    notes.write_text("".join(f"- The shelf holds box {number}.\n" for number in range(lines)), "utf-8")
     calls = [["import", "pasted", str(notes), "--yes"], *(["remember", f"command {number} ran"] for number in range(COMMANDS))]
     results = [
         subprocess.run(
@@ -142,9 +162,10 @@ def locked(store: Path, seconds: float) -> Iterator[None]:
 
 
 @pytest.mark.timeout(400)
-def test_ten_thousand_writes_of_five_programs_are_all_stored_and_digested_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_thousands_of_writes_of_five_programs_are_all_stored_and_digested_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sample: Sample
 ) -> None:
+    load = FULL if sample.full else SHORT
     monkeypatch.setenv("HOLDFAST_HOME", str(tmp_path / "home"))
     monkeypatch.setenv("HOLDFAST_EMBEDDER", "none")
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
@@ -157,8 +178,8 @@ def test_ten_thousand_writes_of_five_programs_are_all_stored_and_digested_once(
         return thread
 
     with server(store, "--embedder", "none") as (port, _):
-        threads = [run(partial(write_over_http, port)), run(partial(write_by_commands, store, tmp_path))]
-        threads += [run(partial(write_over_stdio, store, f"client{number}")) for number in range(CLIENTS)]
+        threads = [run(partial(write_over_http, port, load)), run(partial(write_by_commands, store, tmp_path, load.lines))]
+        threads += [run(partial(write_over_stdio, store, f"client{number}", load.calls)) for number in range(CLIENTS)]
         with locked(store, LOCKED_SECONDS):
             for thread in threads:
                 thread.join()
@@ -167,11 +188,13 @@ def test_ten_thousand_writes_of_five_programs_are_all_stored_and_digested_once(
     with holdfast.open(store, embedder="none", worker="none") as memory:
         kept = Counter(text for user in ("mcp", "cli") for text in (each.text for each in memory.memories(user=user, limit=5000)))
         messages = {
-            each.client_id for n in range(SESSIONS) for each in memory.session(user=f"user{n}", id=f"s{n}").messages(limit=None)
+            each.client_id
+            for n in range(load.sessions)
+            for each in memory.session(user=f"user{n}", id=f"s{n}").messages(limit=None)
         }
-        towns = Counter(each.text for n in range(SESSIONS) for each in memory.memories(user=f"user{n}", kind="fact"))
-        assert len(messages) + len(kept) == WRITES == 10_000
+        towns = Counter(each.text for n in range(load.sessions) for each in memory.memories(user=f"user{n}", kind="fact"))
+        assert len(messages) + len(kept) == load.writes == sample.size(10_000, short=2_500)
         assert set(kept.values()) == set(towns.values()) == {1}
-        assert len(towns) == SESSIONS
-        assert Counter(job.state for job in memory.jobs(limit=1000) if job.kind == "digest") == {"done": SESSIONS}
+        assert len(towns) == load.sessions
+        assert Counter(job.state for job in memory.jobs(limit=1000) if job.kind == "digest") == {"done": load.sessions}
         assert all(finding.ok for finding in memory.doctor())
