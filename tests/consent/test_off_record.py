@@ -66,6 +66,16 @@ def test_the_bytes_are_gone_after_the_session(memory: Engine, files_with: Callab
     assert [files_with(word) for word in ("Quxzel", "Zorblat", "Wibblor")] == [[], [], []]
 
 
+def test_the_bytes_of_each_of_several_short_sessions_are_gone_after_a_drain(
+    memory: Engine, files_with: Callable[[str], list[str]]
+) -> None:
+    for user in ("ana", "ben", "eva"):
+        with memory.session(user=user) as session:
+            session.add("user", f"Don't keep this: Quxzel of {user} is ill.")
+        memory.drain()
+        assert files_with("Quxzel") == []
+
+
 @pytest.mark.parametrize("text", ["No quiero que te acuerdes de que fui a Arcadia.", "forget that I was in Arcadia"])
 def test_a_message_that_tells_what_to_forget_is_withheld_if_nothing_else_is_known(memory: Engine, text: str) -> None:
     said = memory.session(user="ana").add("user", text)

@@ -198,6 +198,10 @@ class Housekeeping:
             return self._empty_log()
         return int(self.scrub("due"))
 
+    def empty_log(self) -> int:
+        """If erased bytes are left only in the store's write-ahead log, empty it now. Return 1 if that succeeded, otherwise 0."""
+        return self._empty_log() if self._store.setting(SCRUB) == "log" else 0
+
     def scrub(self, when: ScrubTime = "now") -> bool:
         """Overwrite erased data, scan the files, and complete the pending receipts.
 

@@ -125,6 +125,7 @@ class Scheduler:
             steps += 1
         while self._store.tidy():
             pass
+        steps += self._housekeeping.empty_log()  # a job may have erased what was said off the record
         return steps + embedded
 
     def run_once(self) -> bool:
