@@ -16,7 +16,7 @@ sync_api = pytest.importorskip("playwright.sync_api", reason="the dashboard is w
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome-stable", "google-chrome")
 ONE_RENDERER = ["--process-per-site", "--renderer-process-limit=1"]
-"""Flags that halve the number of processes per page, which saves a twentieth of the browser's CPU time."""
+"""Flags that halve the number of browser processes per page."""
 FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking", *ONE_RENDERER]
 SECTIONS = ("health", "keys", "models", "settings", "data", "backups", "proposals")
 PAGES = (
