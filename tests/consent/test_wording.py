@@ -133,6 +133,8 @@ def test_a_wish_in_one_part_covers_the_message(text: str) -> None:
         "no es nada confidencial: trabajo en una imprenta",
         "this isn't private: my birthday is in May",
         "no tomo apuntes, tengo memoria de elefante",
+        "mi bisabuela ya chochea, no recuerda lo que comió al mediodía",
+        "¿no recuerdas lo que te pidió el médico?",
         "Pretend you are a waiter and I never paid. What do you say?",
         "no te guardes nada, decime qué opinás de mi poema",
         "no me lo recuerdes, mañana tengo que ir al dentista",

@@ -25,6 +25,10 @@ _KEEP: Final = (
     r"reten(?:gas|ga|gan|er)|te quedes con|se quede con|quedarte con|te acuerdes de|se acuerde de|tomes? (?:nota|notas|apuntes) de|lleves registro de|dejes? (?:constancia|registro|rastro) de|"
     r"met(?:as|a) en (?:tu|la) memoria|agregu(?:es|e)|anad(?:as|a))"
 )
+_REPORTS: Final = (
+    r"no (?:(?:me|te|se|nos|lo|la|los|las) )*(?:recuerdas?|memoriza|(?:guard|anot|apunt|registr|grab|conserv|almacen|archiv)a)\b"
+)
+"""Matches a verb that says what somebody does not do: "no recuerda". A wish has another form: "no recuerdes"."""
 _NOT: Final = (
     r"(?:no(?: (?:me |te |se |lo |la )?(?:vayas?|vayan) a(?: estar)?| (?:me |te |lo |la )?(?:estes?|esten|sigas?|sigan|andes?)| hace falta que| es necesario que| necesitas| tienes que| quiero que| quisiera que| se te ocurra| me| te| se| nos| lo| la| los| las)*|"
     r"(?:sin|ni|nunca|jamas|deja de|deje de|dejá de|evita|prefiero que no|preferiria que no|mejor no|que no)(?: que)?(?: me| te| se| lo| la)*)"
@@ -42,7 +46,7 @@ OFF_RECORD_UNLESS: Final = (
 )
 """Matches a report of what other people said, and "no te guardes nada" (hold nothing back). Neither is the user's wish."""
 OFF_RECORD: Final = (
-    rf"{START}{_NOT} {_KEEP}(?:lo|la|los|las|me lo|te lo)?(?: por favor| porfa| nunca| vos| tu| usted)? {_THIS}",
+    rf"{START}(?!{_REPORTS}){_NOT} {_KEEP}(?:lo|la|los|las|me lo|te lo)?(?: por favor| porfa| nunca| vos| tu| usted)? {_THIS}",
     rf"{START}no (?:(?:quiero|quisiera|necesito|hace falta|es necesario) que |me |te |se |vayas? a )*(?:(?:guard|anot|apunt|registr|grab|conserv|archiv)(?:es|e|en|eis|is|ar)|memori(?:ces|ce|cen)|tom(?:es|e) nota de) que\b",
     rf"\b(?:esto|eso|esto ultimo|eso ultimo|lo (?:que|de|ultimo|siguiente|anterior)[^.?!]{{0,60}}|esta (?:parte|conversacion|charla|pregunta|info\w*)|este (?:dato|mensaje))(?: que (?:te|le|les|os) (?:digo|cuento|dije|conte))?,? (?:por favor |porfa |mejor |prefiero que |quiero que |te pido que |que )*{_NOT} {_KEEP}(?:lo|la|los|las)?\b",
     rf"{START}no (?:me |te )?(?:lo|la|los|las) (?:{_KEEP}|met(?:as|a) en tu memoria)(?: (?:en (?:ningun|tu|mi|tus)|nunca|ni|por favor|porfa|pero|eh|de)\b|[,:.!]? (?:pero|soy|tengo|estoy|mi|es)\b)",
