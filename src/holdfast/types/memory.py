@@ -21,7 +21,7 @@ class Kind:
     meaning: str
     """Description of the kind, shown to models and to people."""
     keyed: Keyed = "no"
-    """Whether memories of this kind have keys: ``no`` key, ``one`` value per key, or ``many`` values per key."""
+    """How many values a key may have: ``one`` or ``many``. With ``no``, memories of this kind have no keys."""
     pinned: bool = False
     """True if new memories of this kind are pinned."""
     lifetime: Lifetime | None = None

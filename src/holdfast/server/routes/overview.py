@@ -111,7 +111,7 @@ class Neighbor(Model):
     name: Annotated[str, Field(examples=["Clara"])]
     """The name, as the newest memory spells it."""
     kind: Literal["person", "place", "other"]
-    """What the name stands for, as the words around it show. `other` if they do not show it."""
+    """What the name stands for, such as a person. It is found from the words around the name. `other` if they do not tell."""
     count: int
     """The number of memories that mention the name."""
     memories: list[Mention]
