@@ -18,7 +18,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from holdfast_bench.server.fairness import ATTACKS, Client, prepare
+from holdfast_bench.server.attacks import ATTACKS, Client
+from holdfast_bench.server.fairness import prepare
 from holdfast_bench.server.load import server
 from holdfast_bench.server.memory import family_mb
 
