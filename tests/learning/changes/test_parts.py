@@ -133,3 +133,9 @@ def test_after_a_move_the_companion_is_a_memory_of_its_own(open_memory: OpenMemo
     assert "Temuco" in live
     assert "abuelo" in live
     assert "Antofagasta" not in live
+
+
+def test_a_clause_after_a_comma_is_no_list_item_that_loses_its_space() -> None:
+    old = "I want to swim in Solva in May, it's two miles, and right now I can do forty lengths."
+    rest = " ".join(rest_of(old, "Sixty lengths! And I've signed up for Tenby, Solva's been cancelled. Still two miles.", "en"))
+    assert _words(rest) <= _words(old)

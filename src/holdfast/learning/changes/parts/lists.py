@@ -70,6 +70,8 @@ def list_in(clause: str, language: str) -> ItemList | None:
     last = clause[joint.end() :]
     start = _first_item(clause, begin, joint.start(), last, language)
     first = clause[start : joint.start()]
+    if first.startswith(","):  # a new clause, not the object of the verb: "Solva, it's two miles, and I swim one"
+        return None
     items = (*(item for item in re.split(r",\s+", first) if item.strip()), last)
     if len(items) < 2 or not all(item.strip() for item in items) or any(_STANDS_FOR.match(item) for item in items):
         return None
