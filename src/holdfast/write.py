@@ -21,7 +21,7 @@ from holdfast.runtime.ids import new_id
 from holdfast.text.clean import clean_namespace
 from holdfast.text.language import detect_language
 from holdfast.text.secrets.redact import redact
-from holdfast.types import Author, Change, ChangeRecord, Kind, Memory, MemoryStatus, Put, Retire, Scope
+from holdfast.types import SAID_LATER, Author, Change, ChangeRecord, Kind, Memory, MemoryStatus, Put, Retire, Scope
 from holdfast.types.translatable import translatable
 from holdfast.values import identity
 
@@ -261,6 +261,8 @@ class Writer:
         added = {name: value for name, value in self._given_fields(put).items() if getattr(memory, name) != value}
         if memory.origin == "auto" and values.origin(put.origin) == "explicit":
             added["origin"] = "explicit"
+        if SAID_LATER in memory.metadata and "metadata" not in added:  # stated again, so it is still true
+            added["metadata"] = _unlinked(memory)
         new_sources = tuple(source for source in put.sources if source not in memory.sources)
         expires_at = put.expires_at or self._expiry(kind, memory, self.now)
         if added or new_sources:
@@ -361,6 +363,7 @@ class Writer:
         date_from_file = put.valid_from if put.origin == "file" else None  # a date that was corrected by hand
         changed = replace(
             memory,
+            metadata=memory.metadata if text == memory.text else _unlinked(memory),
             text=text,
             key=values.key(kind, put),
             kind=kind.name,
@@ -369,9 +372,9 @@ class Writer:
             language=put.language or detect_language(text) or memory.language,
             sources=tuple(dict.fromkeys((*memory.sources, *put.sources))),
             trust=min(memory.trust, values.trust(put.trust)),
-            **self._given_fields(put),
             valid_from=date_from_file or memory.valid_from,
         )
+        changed = replace(changed, **self._given_fields(put))
         return self._store(self._stamped(changed), batch, "revised", put.reason)
 
     def _retire(self, retire: Retire, batch: str) -> Memory:
@@ -511,6 +514,11 @@ def _touched(change: Change) -> tuple[str, ...]:
     """Return the ids of the existing memories that a change would modify."""
     named = () if change.id is None else (change.id,)
     return (*named, *change.replaces) if isinstance(change, Put) else named
+
+
+def _unlinked(memory: Memory) -> dict[str, Any]:
+    """Return the metadata of a memory without the later sentences that may have made it outdated."""
+    return {name: value for name, value in memory.metadata.items() if name != SAID_LATER}
 
 
 def _later(one: datetime | None, other: datetime | None) -> datetime | None:

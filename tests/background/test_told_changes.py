@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from datetime import timedelta
 
-from holdfast.background.siblings import with_siblings
+from holdfast.background.changes.siblings import with_siblings
 from holdfast.config.models import make_sentence_reader
 from holdfast.engine import Engine
 from holdfast.learning.change_reader import ChangeReader, ToldChange, plain_words

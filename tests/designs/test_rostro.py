@@ -501,3 +501,21 @@ def test_internal_rows_are_in_no_list_unless_asked_for(rostro: Engine) -> None:
     assert {found.kind for found in rostro.memories()} == {"conclusion"}
     assert rostro.count_memories() == len(rostro.memories())
     assert rostro.memories(kind="recent")
+
+
+def test_the_index_loses_the_words_of_a_conclusion_that_changed(open_memory: OpenMemory, clock: FrozenClock) -> None:
+    rostro = open_memory(preset="rostro", embedder="talk-embed-s", chat="none")
+    cook(rostro.session(id="first", shared=True))
+    clock.advance(timedelta(minutes=8))
+    rostro.drain()
+    (note,) = rostro.memories(kinds=["recent"])
+    assert "bomba" in note.text
+    rostro.session(id="second", shared=True).add(
+        "user", "I no longer take bomba rice for my paella, I decided to use senia rice."
+    )
+    clock.advance(timedelta(minutes=8))
+    rostro.drain()
+    assert not [memory for memory in rostro.memories(kinds=["conclusion"]) if "bomba rice is the one" in memory.text]
+    first = rostro.get(note.id)
+    assert "bomba" not in first.text
+    assert "broth" in first.text

@@ -313,7 +313,8 @@ class MemoryTools:
         }
         keyed = hit.memory if hit.memory and self._memory.preset.kind(hit.kind).keyed == "many" else None
         since = str(hit.successor) if hit.successor else None
-        more = {"key": keyed.key if keyed else None, "asked": hit.asked, "since_changed_to": since}
+        later = "; ".join(hit.later) or None
+        more = {"key": keyed.key if keyed else None, "asked": hit.asked, "since_changed_to": since, "said_later": later}
         return shown | {name: value for name, value in more.items() if value is not None}
 
     def _store(

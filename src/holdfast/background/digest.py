@@ -4,6 +4,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from datetime import datetime
 
+from holdfast.background.changes.possible_changes import PossibleChange, link
 from holdfast.background.condense import Condenser
 from holdfast.background.extract_span import Extracted, Span, SpanExtractor
 from holdfast.background.find_topic import TopicFinder
@@ -184,11 +185,20 @@ class Digester:
                 made += stored
                 ended = [replace(claim, replaces=(stored[0].id,)) for new, claim in extracted.ended if new is put and stored]
                 writer.apply(ended, shown=[memory.id for memory in stored])
+        _link_possible_changes(writer, [change for change in extracted.possible if change.message not in erased])
+        self._topics.renew_notes(writer, session.scope, {id for put in extracted.puts for id in put.replaces})
         if extracted.recent is not None and not erased:
             self._topics.note(writer, extracted.recent, made)
         tx.set_session(replace(session, digested_to=max(span.to, session.digested_to)))
         for scope in {session.scope, *(memory.scope for memory in made)}:
             self._condenser.follow_up(tx, scope)
+
+
+def _link_possible_changes(writer: Writer, changes: Sequence[PossibleChange]) -> None:
+    """Record possible changes in those memories that are still live."""
+    for memory in writer.tx.memories(MemoryFilter(ids={change.memory for change in changes})) if changes else ():
+        own = [change for change in changes if change.memory == memory.id]
+        writer.apply([link(memory, own)], shown=(memory.id,))
 
 
 def _erased_messages(tx: Transaction, messages: Sequence[Message]) -> set[str]:

@@ -3,14 +3,15 @@
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from holdfast.background.ended_messages import ended_messages
+from holdfast.background.changes.ended_messages import ended_messages
+from holdfast.background.changes.possible_changes import PossibleChange, possible_changes
+from holdfast.background.changes.siblings import with_siblings
+from holdfast.background.changes.told_changes import ChangeFinder
 from holdfast.background.find_topic import TopicFinder
 from holdfast.background.jobs import SUSPECT_DEATHS
 from holdfast.background.neighbors import find_known, find_neighbors
 from holdfast.background.redo import earlier_memories, replacing_earlier
 from holdfast.background.session_trusts import session_trusts
-from holdfast.background.siblings import with_siblings
-from holdfast.background.told_changes import ChangeFinder
 from holdfast.chat import ChatModel
 from holdfast.errors import ModelError
 from holdfast.learning.ask_model import Outcome
@@ -75,6 +76,8 @@ class Extracted:
     """A note that records the topic of the conversation, or None."""
     ended: Sequence[tuple[Put, Put]] = ()
     """Pairs of a new memory and a claim of an earlier message that it makes outdated. The claim is stored as superseded."""
+    possible: Sequence[PossibleChange] = ()
+    """Known memories that sentences of the span may have made outdated."""
 
 
 class SpanExtractor:
@@ -137,7 +140,9 @@ class SpanExtractor:
         ended = self._ended_messages(puts, messages) if model is None else []
         puts, ended = self._with_siblings(puts, ended, messages) if model is None else (puts, ended)
         shown |= {id for put in puts for id in put.replaces}
-        return Extracted(puts=puts, shown=shown, outcome=outcome, recent=None if span.rerun else recent, ended=ended)
+        possible = self._possible_changes(messages) if model is None else []
+        note = None if span.rerun else recent
+        return Extracted(puts=puts, shown=shown, outcome=outcome, recent=note, ended=ended, possible=possible)
 
     def _reader_for(self, messages: Sequence[Message], *, in_project: bool, model: ChatModel | None) -> SentenceReader | None:
         """Return the sentence reader for a conversation, or None if there is no sentence reader.
@@ -190,6 +195,22 @@ class SpanExtractor:
             return with_siblings(puts, ended, said, store=self._store, reader=self.reader)
         except ModelError:  # the flaw is noted already
             return puts, ended
+
+    def _possible_changes(self, messages: Sequence[Message]) -> list[PossibleChange]:
+        """Find known memories that the user's sentences may have made outdated. Without a sentence reader, find nothing."""
+        if self.reader is None or not self._preset.reconcile_rules.supersede:
+            return []
+        try:
+            return possible_changes(
+                messages,
+                store=self._store,
+                embedding=self._embedding,
+                reader=self.reader,
+                now=self._clock.now(),
+                kinds=self._learned_kinds(),
+            )
+        except ModelError:  # the flaw is noted already
+            return []
 
     def _turn_before(self, span: Span) -> list[Message]:
         """Return the assistant's message directly before a span, as a list of one, or an empty list.

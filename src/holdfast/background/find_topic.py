@@ -5,7 +5,7 @@ so that the next turn has the topic's page. For messages that no such job has re
 """
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
@@ -16,7 +16,7 @@ from holdfast.chat import ChatModel, Usage
 from holdfast.learning.ask_model import Outcome
 from holdfast.learning.topics.assign import DetectedTopic, KnownTopic, assign, detect, topic_of
 from holdfast.learning.topics.naming import prompt_language
-from holdfast.learning.topics.recent import TopicSummary, summarize_topic_with
+from holdfast.learning.topics.recent import TopicSummary, summarize_topic, summarize_topic_with
 from holdfast.learning.topics.subjects import is_device_talk, subject_texts
 from holdfast.models.chat_budget import BudgetedChat
 from holdfast.presets.base import Preset
@@ -34,6 +34,8 @@ _MAX_EARLIER = 4
 """Maximum number of earlier messages that topic detection reads along with a message."""
 _MAX_CONVERSATION_CHARACTERS = 2000
 """Maximum number of characters, counted from the end of a conversation, that topic detection reads."""
+_CHANGED = "what the conversation said has changed"
+"""Reason of a change to a note about a conversation's topic, after a memory of the conversation was superseded."""
 
 
 class TopicFinder:
@@ -178,6 +180,20 @@ class TopicFinder:
         notes.sort(key=lambda memory: (memory.valid_from, memory.item), reverse=True)
         old = notes[rules.max_recent :]
         writer.apply([Retire(id=memory.id, status="expired", reason="newer topics took its place") for memory in old])
+
+    def renew_notes(self, writer: Writer, scope: Scope, retired: Collection[str]) -> None:
+        """Rewrite the notes that were derived from retired memories, by rules, from those sources that are still live.
+
+        A note without a live source expires. ``retired`` are the ids of memories that were superseded.
+        """
+        kind = self._preset.topics.recent_kind if self._preset.topics else None
+        if kind is None or not retired:
+            return
+        for note in writer.tx.memories(MemoryFilter(exactly=scope, kinds=(kind,), sources=retired)):
+            live = writer.tx.memories(MemoryFilter(ids=note.sources))
+            text = summarize_topic([memory.text for memory in live])
+            revised = Put(id=note.id, scope=scope, kind=kind, text=text, key=note.key, topic=note.topic, reason=_CHANGED)
+            writer.apply([revised if text else Retire(id=note.id, status="expired", reason=_CHANGED)])
 
     def _described(self, page: Sequence[Memory]) -> KnownTopic:
         name = page[0].topic or ""

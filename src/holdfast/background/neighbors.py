@@ -75,7 +75,7 @@ def find_neighbors(
                     cosine=cosines.get(memory.item),
                     close=place < _MAX_COMPARED,
                     nearest=memory.id in leading,
-                    said=_said(store, memory) if memory.id in leading else "",
+                    said=said_sentence(store, memory) if memory.id in leading else "",
                 )
                 for place, memory in enumerate(nearest)
             ]
@@ -136,7 +136,7 @@ def _leading(put: Put, nearest: Sequence[Memory]) -> set[str]:
     return {memory.id for number, memory in enumerate(nearest) if number in (0, place)}
 
 
-def _said(store: Store, memory: Memory) -> str:
+def said_sentence(store: Store, memory: Memory) -> str:
     """Return the user's sentence that a memory comes from.
 
     Return an empty text if there is no such sentence: the memory summarizes a conversation or has more than two sources, it

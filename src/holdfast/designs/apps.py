@@ -30,6 +30,7 @@ from holdfast.errors import ModelError, NotFound, StoreError
 from holdfast.learning.related_conversations import CONVERSATION, RELATED
 from holdfast.protocols import MemoryFilter
 from holdfast.recall.context.sections import render_sections
+from holdfast.recall.later import with_later
 from holdfast.services import services
 
 __all__ = [
@@ -301,6 +302,7 @@ class SensitiveLoop:
         wanted = MemoryFilter(owner={"app": app}, unexpired_at=now)
         numbered = {number_of(engine, each): each for each in services(engine).store.memories(wanted)}
         hits = [types.Hit(memory=numbered[each.id], score=1.0) for each in memories if each.id in numbered]
+        hits = with_later(services(engine).store, hits, types.Scope(app=app), min_trust=engine.preset.min_trust)
         known = services(engine).store.app(app)
         values = {"app": (known.name if known else None) or app}
         return render_sections(

@@ -40,6 +40,7 @@ _FOUND = _object(
     key=_TEXT,
     asked=_TEXT,
     since_changed_to=_TEXT,
+    said_later=_TEXT,
 )
 _LISTED = _object(
     "id content type created_at metadata",

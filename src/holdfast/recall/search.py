@@ -18,6 +18,7 @@ from holdfast.recall.candidates import Found, find_candidates, find_matching_chu
 from holdfast.recall.duplicates import without_duplicates
 from holdfast.recall.embedding import Embedding
 from holdfast.recall.hydration import own_part, read_rows
+from holdfast.recall.later import with_later
 from holdfast.recall.query import RecallQuery, is_keyword
 from holdfast.recall.query_vector import QueryVector, catch_up
 from holdfast.recall.ranking import (
@@ -166,7 +167,10 @@ def _ranked_hits(store: Store, embedding: Embedding, vector: QueryVector, questi
     hits = (hit for hit in _best_first(store, question, found, strengths, baseline) if hit.score >= question.min_score)
     limit = question.limit
     kept = without_duplicates(store, embedding, hits, limit, beyond=question.beyond) if question.distinct else islice(hits, limit)
-    return [_with_excerpt(store, question, hit, found) for hit in kept]
+    shown = [_with_excerpt(store, question, hit, found) for hit in kept]
+    if question.as_of is not None:
+        return shown
+    return with_later(store, shown, question.reader, min_trust=question.min_trust)
 
 
 def _background(

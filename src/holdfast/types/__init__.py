@@ -20,7 +20,19 @@ from holdfast.types.common import (
     SessionStatus,
     Where,
 )
-from holdfast.types.memory import Author, Change, ChangeRecord, Keyed, Kind, Lifetime, Memory, NewMemory, Put, Retire
+from holdfast.types.memory import (
+    SAID_LATER,
+    Author,
+    Change,
+    ChangeRecord,
+    Keyed,
+    Kind,
+    Lifetime,
+    Memory,
+    NewMemory,
+    Put,
+    Retire,
+)
 from holdfast.types.records import (
     FORGETTING,
     FORGOTTEN,
@@ -54,6 +66,7 @@ __all__ = [
     "OMITTED",
     "QUOTED_TRUST",
     "REDO",
+    "SAID_LATER",
     "TRUST",
     "Act",
     "AppRecord",

@@ -3,10 +3,16 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any, Literal, Required, TypeAlias, TypedDict
+from typing import Any, Final, Literal, Required, TypeAlias, TypedDict
 
 from holdfast.types.common import MemoryOrigin, MemoryStatus, Metadata, Redaction, short_repr
 from holdfast.types.scope import Scope
+
+SAID_LATER: Final = "said_later"
+"""Name of a metadata entry: the user's later sentences that may have made the memory outdated, newest last.
+
+Each sentence is a list of two values: the id of its message, and its position among the sentences of the message.
+"""
 
 Keyed: TypeAlias = Literal["no", "one", "many"]
 Lifetime: TypeAlias = timedelta | Literal["day"]

@@ -50,6 +50,8 @@ class Hit:
     """The matching part of a long message."""
     successor: Memory | None = None
     """For a message, the live memory that superseded a fact in the message. None if the message states no outdated fact."""
+    later: tuple[str, ...] = ()
+    """Later sentences of the user that may have made the hit outdated, newest last. A context shows them in the same line."""
     is_quoted: bool = False
     """True if the hit is a user's message and the text that it shows contains a quotation, such as a pasted e-mail."""
     is_near_miss: bool = False

@@ -18,7 +18,7 @@ from holdfast.services import services
 from holdfast.testing.samples import ANA, AT, BOB, a_memory
 from holdfast.text.clean import content_hash
 from holdfast.text.language import detect_language
-from holdfast.types import Memory, Put
+from holdfast.types import SAID_LATER, Memory, Put
 
 PAIRS = tomllib.loads((Path(__file__).parent / "statement_pairs.toml").read_text("utf-8"))
 LATER = AT + timedelta(days=9)
@@ -293,6 +293,11 @@ def test_a_rule_that_misreads_whose_statement_it_is_ends_nothing() -> None:
 def test_what_the_user_asked_to_remember_is_not_ended_by_what_hardly_concerns_it() -> None:
     old = a_memory("mi cumple es el 3 de marzo, el año pasado hasta mi madre se lo olvidó", origin="explicit", language="es")
     assert [put.replaces for put in _read(old, _put("una galga que adoptamos el año pasado", language="es"))] == [()]
+
+
+def test_the_rest_of_a_changed_memory_leads_to_the_message_that_changed_it() -> None:
+    rest, new = _read(_auto("Vivo en Valparaíso con mi pareja.", language="es"), _put("Me mudé a Concepción.", language="es"))
+    assert (rest.metadata, new.metadata) == ({SAID_LATER: [["msg_new", 0]]}, {})
 
 
 def test_a_preset_can_switch_off_replacing() -> None:

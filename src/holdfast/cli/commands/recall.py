@@ -88,6 +88,8 @@ def hit_lines(rank: int, hit: Hit, *, explain: bool = False) -> list[str]:
     lines = [f"{rank:2}. {hit.score:.2f}  {day(hit.at)}  {text}  ({hit.id})"]
     if hit.successor:
         lines.append(f"      superseded by: {brief(str(hit.successor))}")
+    if hit.later:
+        lines.append(f"      said later: {brief('; '.join(hit.later))}")
     if explain:
         found = ", ".join(map(str, hit.why)) or "no search"
         similarity = "no vector" if hit.similarity is None else f"cosine {hit.similarity:.3f}"

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from enum import Enum
 from functools import partial
@@ -200,14 +200,16 @@ def _expiry(memory_type: MemoryType, created_at: datetime) -> datetime | None:
 
 def _found(hit: types.Hit) -> Memory:
     """Convert a hit to a memory. A message becomes a memory of type conversation."""
+    later = f" (said later: {'; '.join(hit.later)})" if hit.later else ""
     if hit.memory is not None:
-        return _as_memory(hit.memory)
+        found = _as_memory(hit.memory)
+        return replace(found, content=f"{found.content}{later}")
     message = hit.found
     assert isinstance(message, types.Message)
     changed = "" if hit.successor is None else f" (since changed to: {hit.successor})"
     return Memory(
         id=message.id,
-        content=f"{hit.text}{changed}",
+        content=f"{hit.text}{changed}{later}",
         memory_type=MemoryType.CONVERSATION,
         created_at=message.at,
         metadata={"role": message.role},

@@ -15,6 +15,7 @@ from holdfast.engine import Engine
 from holdfast.errors import InvalidInput, NotFound
 from holdfast.presets.settings import RumiSettings
 from holdfast.recall.context.sections import render_sections
+from holdfast.recall.later import with_later
 from holdfast.services import services
 
 __all__ = ["Fact", "LLMClient", "MemoryManager", "MemoryStore", "Message"]
@@ -147,8 +148,19 @@ class MemoryManager:
         """Return the facts as text for the system prompt, or an empty text if there are no facts."""
         layout, now = self.store.engine.preset.layout, services(self.store.engine).clock.now()
         assert layout is not None
-        hits = [types.Hit(memory=_as_memory(fact, now), score=1.0) for fact in facts]
+        later = self._later()
+        hits = [types.Hit(memory=_as_memory(fact, now), score=1.0, later=later.get(fact.id, ())) for fact in facts]
         return render_sections(layout, lambda _: hits, max_tokens=_ALL, values={}, now=now).text
+
+    def _later(self) -> dict[int | None, tuple[str, ...]]:
+        """Map the numbers of facts to the later sentences that may have made them outdated."""
+        engine = self.store.engine
+        memories = [memory for memory in engine.memories(limit=_ALL) if types.SAID_LATER in memory.metadata]
+        if not memories:
+            return {}
+        hits = [types.Hit(memory=memory, score=1.0) for memory in memories]
+        found = with_later(services(engine).store, hits, memories[0].scope, min_trust=engine.preset.min_trust)
+        return {number_of(engine, memory): hit.later for memory, hit in zip(memories, found, strict=True)}
 
     async def extract_from_conversation(self, messages: Sequence[Mapping[str, str] | _HasContent]) -> list[Fact]:
         """Extract the lasting facts from a finished conversation, store them, and return them.

@@ -261,7 +261,9 @@ class _Batch:
         if put.doubtful and any(each.memory.origin != "auto" for each in ended):
             return replace(put, replaces=tuple(each.memory.id for each in ended))  # becomes a proposal; nothing is retired yet
         for each in ended:
-            self.puts += remainder(each.memory, put, self._chance) if each.kept is None else still_true(each.memory, each.kept)
+            self.puts += (
+                remainder(each.memory, put, self._chance) if each.kept is None else still_true(each.memory, each.kept, put)
+            )
         reason = "; ".join(_reason(each, put) for each in ended)
         return replace(put, replaces=tuple(each.memory.id for each in ended), reason=reason)
 

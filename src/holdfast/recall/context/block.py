@@ -43,6 +43,7 @@ class BlockWords:
     said: str
     asked: str
     since: str
+    later: str
     assistant: str
     tool: str
     web: str
@@ -180,9 +181,9 @@ def _line(hit: Hit, words: BlockWords, *, max_characters: int) -> str:
     if len(text) > max_characters:
         text = text[: max_characters - 3].rstrip() + "..."
     line = f"- ({', '.join(part for part in (hit.at.date().isoformat(), _origin(hit, words)) if part)}) {text}"
-    if hit.successor is None:
-        return line
-    return f"{line} ({words.since}: {escape_line(str(hit.successor))[:_MAX_LINE_CHARACTERS]})"
+    if hit.successor is not None:
+        return f"{line} ({words.since}: {escape_line(str(hit.successor))[:_MAX_LINE_CHARACTERS]})"
+    return f"{line} ({words.later}: {escape_line('; '.join(hit.later))})" if hit.later else line
 
 
 def _origin(hit: Hit, words: BlockWords) -> str:

@@ -11,9 +11,10 @@ from holdfast.recall.context.block import render_block
 from holdfast.recall.context.sections import render_sections
 from holdfast.recall.conversation_state import ConversationState
 from holdfast.recall.cosine_scores import CosineScores
+from holdfast.recall.later import with_later
 from holdfast.recall.query import background_kinds, with_shared_apps
 from holdfast.recall.traces.search_log import leave_out
-from holdfast.types import Context, Hit, Scope
+from holdfast.types import Context, Hit, Memory, Scope
 
 __all__ = ["ContextBuilder"]
 
@@ -124,7 +125,7 @@ class ContextBuilder:
             reader=reader, kinds=kinds, topic=topic, unexpired_at=self._clock.now(), min_trust=self._preset.min_trust
         )
         page = sorted(self._store.memories(wanted), key=lambda memory: (memory.valid_from, memory.item))
-        return [Hit(memory=memory, score=1.0) for memory in page[:max_lines]]
+        return self._hits(page[:max_lines], reader)
 
     def _gather(
         self, section: Section, reader: Scope, query: str, without_session: str | None, conversation: ConversationState
@@ -159,7 +160,7 @@ class ContextBuilder:
             reader=reader, ids=conversation.recalled_ids, unexpired_at=self._clock.now(), min_trust=self._preset.min_trust
         )
         known = {memory.id: memory for memory in self._store.memories(wanted)}
-        earlier = [Hit(memory=known[id], score=1.0) for id in conversation.recalled_ids if id in known]
+        earlier = self._hits([known[id] for id in conversation.recalled_ids if id in known], reader)
         return [*earlier, *(hit for hit in found if hit.id not in known)]
 
     def _listed(self, reader: Scope, section: Section, *, apps: Sequence[str] | None = None) -> list[Hit]:
@@ -183,7 +184,12 @@ class ContextBuilder:
             listed = sorted(self._store.memories(wanted), key=lambda memory: (memory.valid_from, memory.item), reverse=True)
         else:
             listed = sorted(self._store.memories(wanted), key=lambda memory: (memory.created_at, memory.id))
-        return [Hit(memory=memory, score=1.0) for memory in listed[: section.max_items]]
+        return self._hits(listed[: section.max_items], reader)
+
+    def _hits(self, memories: Sequence[Memory], reader: Scope) -> list[Hit]:
+        """Return memories that do not depend on the query as hits."""
+        hits = [Hit(memory=memory, score=1.0) for memory in memories]
+        return with_later(self._store, hits, reader, min_trust=self._preset.min_trust)
 
     def _listed_kinds(self) -> list[str] | None:
         """Return the kinds that a section lists by default: all except plain kinds. None means all kinds."""

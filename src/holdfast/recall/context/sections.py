@@ -161,6 +161,7 @@ def _fill(
             left_out.append(leave_out(hit, "origin" if foreign else "floor" if too_weak else "budget"))
             continue
         shortened = _shortened(hit.text if hit.message is None else _quoted(hit, line_context.language), section.max_characters)
+        shortened += _later(hit, line_context.language)
         line = _line(hit, shortened, words.line, number=len(lines) + 1, whole=section.source == "pinned", context=line_context)
         cost = count_tokens(line + "\n")
         if used + cost > budget:
@@ -187,7 +188,11 @@ def _most_important(
     if section.source != "all" or any(hit.why for hit in hits):
         return None
     costs = {
-        hit.id: count_tokens(_line(hit, hit.text, words.line, number=1, whole=False, context=line_context) + "\n") for hit in hits
+        hit.id: count_tokens(
+            _line(hit, hit.text + _later(hit, line_context.language), words.line, number=1, whole=False, context=line_context)
+            + "\n"
+        )
+        for hit in hits
     }
     if sum(costs.values()) <= budget:
         return None
@@ -216,6 +221,11 @@ def _quoted(hit: Hit, language: str | None) -> str:
     words = _message_words(language)
     said = words["answered" if hit.asked else "said"].format(text=one_line(hit.text).strip(), asked=one_line(hit.asked or ""))
     return said if hit.successor is None else f"{said} ({words['since']}: {one_line(str(hit.successor))})"
+
+
+def _later(hit: Hit, language: str | None) -> str:
+    """Return the later sentences that may have made a hit outdated, as an addition to its line. Empty if there are none."""
+    return f" ({_message_words(language)['later']}: {'; '.join(hit.later)})" if hit.later else ""
 
 
 @cache

@@ -62,6 +62,7 @@ def hit(found: types.Hit) -> responses.Hit:
         message=message(found.message) if found.message else None,
         left_out_by=found.left_out_by,
         successor=memory(found.successor) if found.successor else None,
+        later=list(found.later),
     )
 
 

@@ -15,7 +15,7 @@ from holdfast.learning.changes.supersede import retires
 from holdfast.learning.changes.wording import spoken_words
 from holdfast.runtime.regex import regex
 from holdfast.text.sentences import split_sentences
-from holdfast.types import Memory, Put
+from holdfast.types import SAID_LATER, Memory, Put
 
 _POINTS_BACK: Final = regex(
     r"\b(?:it|its|it's|there|that|that's|this|he|she|they|them|him|her|his|their|ahí|allí|allá|eso|esto|él|ella|ellos|ellas)\b",
@@ -61,16 +61,18 @@ def remainder(old: Memory | Put, put: Put, chance: Chance | None = None) -> list
         kept += [_standing_alone(clause.text, words) for clause in staying]
     if before and kept:
         kept = [f"{before}{' '.join(kept)}{after}"]
-    return still_true(old, kept) if any_ended else []
+    return still_true(old, kept, put) if any_ended else []
 
 
-def still_true(old: Memory | Put, claims: Sequence[str]) -> list[Put]:
+def still_true(old: Memory | Put, claims: Sequence[str], put: Put) -> list[Put]:
     """Return a list with one Put (a memory to store) whose text is the given claims of an old statement.
 
-    The other fields are those of the old statement. The list is empty if there are no claims.
+    The other fields are those of the old statement. The list is empty if there are no claims. The rest is
+    shown together with the message of ``put``, the new statement, because it is not certain that the right part was cut.
     """
     if not claims:
         return []
+    linked = {SAID_LATER: [[put.sources[-1], 0]]} if put.sources and "conversation" not in put.metadata else {}
     text = " ".join(claim if claim.endswith((".", "!", "?", '"', "»")) else f"{claim}." for claim in claims)
     return [
         Put(
@@ -81,7 +83,7 @@ def still_true(old: Memory | Put, claims: Sequence[str]) -> list[Put]:
             topic=old.topic,
             importance=old.importance,
             tags=old.tags,
-            metadata=old.metadata,
+            metadata={**old.metadata, **linked},
             origin=old.origin,
             trust=old.trust,
             sources=old.sources,

@@ -56,6 +56,8 @@ class Hit(Model):
     """
     successor: Memory | None = None
     """The live memory that superseded the memory derived from this message. Null if there is none, or if the hit is a memory."""
+    later: list[str] = []
+    """Later sentences of the user that may have made the hit outdated, newest last. Usually empty."""
 
 
 class Hits(Model):

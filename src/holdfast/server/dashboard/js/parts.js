@@ -128,6 +128,7 @@ export function hitCard(hit, { open = true } = {}) {
     ),
     hit.successor &&
       h("p.successor", {}, t("hit.successor"), " ", h("a", { href: memoryLink(hit.successor.id) }, hit.successor.text)),
+    Boolean(hit.later?.length) && h("p.successor", { dir: "auto" }, t("hit.later"), " ", hit.later.join("; ")),
     h(
       "details.why",
       { open },

@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Final
 
-from holdfast.background.ended_messages import find_earlier
+from holdfast.background.changes.ended_messages import find_earlier
 from holdfast.background.neighbors import find_neighbors
 from holdfast.learning.change_reader import ToldChange
 from holdfast.learning.changes.compare_claims import ClaimComparer

@@ -45,7 +45,7 @@ def with_siblings(
             if kept is not None:
                 retired.add(memory.id)
                 ids.append(memory.id)
-                rests += still_true(memory, kept)
+                rests += still_true(memory, kept, put)
         new = replace(put, replaces=(*put.replaces, *ids)) if ids else put
         changed += [*rests, new]
         pairs += [(new, claim) for claim in claims]

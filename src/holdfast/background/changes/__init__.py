@@ -1,0 +1,1 @@
+"""Changes that the user states: memories and messages that become outdated, for certain or possibly."""
