@@ -97,7 +97,6 @@ def test_a_wish_that_only_announces_something_covers_the_next_message(text: str,
     [
         "Don't save the file yet, I live in Porto.",
         "don't save the spreadsheet yet, my aunt Vera lives in Turku",
-        "hmm spice tin you know thats not bad im proper skint see i owe kofi forty five from when he covered my share and he keeps on",
     ],
 )
 def test_a_wish_that_no_part_of_a_message_shows_is_no_wish(text: str) -> None:

@@ -61,13 +61,13 @@ def _is_right(row: dict[str, Any], before: list[str], after: list[str]) -> bool:
 @pytest.mark.parametrize(
     ("source", "part", "least"),
     [
-        ("first", "reply", 0.9),
+        ("first", "reply", 0.85),
         ("second", "reply", 0.9),
         ("first", "request", 0.85),
         ("second", "request", 0.7),
-        ("first", "direct", 0.8),
+        ("first", "direct", 0.85),
         ("second", "direct", 0.75),
-        ("first", "sideways", 0.5),
+        ("first", "sideways", 0.6),
         ("second", "sideways", 0.3),
     ],
 )

@@ -32,6 +32,11 @@ class Example:
     is_pair: bool = False
     draw: str = ""
     how: str = ""
+    is_held: bool | None = None
+    """True if the answers should stay those of the reader that training starts from; the labels do not count then.
+
+    None if no answers are held in this training.
+    """
 
 
 def read(labels: Path, texts: Path, *, own_chars: int = 0) -> list[Example]:
@@ -204,6 +209,23 @@ def among_others(pairs: Sequence[Example], clauses: Sequence[Example]) -> Iterat
         joined = " ".join(chance.sample((_sentence(getattr(pair, part)), _sentence(other)), 2))
         longer = replace(pair, first=joined) if part == "first" else replace(pair, text=joined)
         yield replace(longer, id=f"{pair.id} among others", how=f"{pair.how} among others")
+
+
+def held(examples: Sequence[Example], new: Sequence[str]) -> Iterator[Example]:
+    """Yield the examples for further training of a reader that should change only where it has new labels.
+
+    Wishes and the clauses of the sources ``new`` are trained on their labels; all other answers are held. The texts of the labeled
+    pairs are added as clauses without labels, once each, some with the old claim as the previous turn.
+    """
+    chance, alone = random.Random(19), dict[str, Example]()
+    for one in examples:
+        is_wish = not one.is_pair and "consent" in one.labels and "keep" not in one.labels
+        yield replace(one, is_held=not is_wish and one.source not in new)
+        if one.is_pair and one.how not in ("unrelated", "crossed"):
+            first = one.first if chance.random() < 1 / 3 else ""
+            clause = replace(one, id=f"{one.id} alone", first=first, labels={}, is_pair=False, how="alone", is_held=True)
+            alone.setdefault(one.text, clause)
+    yield from alone.values()
 
 
 def _by_language(clauses: Sequence[Example]) -> dict[str, list[str]]:

@@ -1,5 +1,6 @@
 """Train a reader on several questions at once. An example counts only for the questions whose answer is known."""
 
+import copy
 import math
 import random
 import time
@@ -23,6 +24,10 @@ from reader.schema import HEADS, columns
 
 WEIGHTS = {"keep": 2.0, "consent": 2.0, "change": 2.0, "time": 0.7, "real": 0.7, "reply": 0.7}
 """Weight of each question in the loss. Questions that are not listed have weight 1."""
+
+
+_SCORES = 0.05
+"""Weight of the squared distance of scores, next to that of the probabilities, if answers are held."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,6 +55,8 @@ class Plan:
     """Maximum number of steps, for a trial run. None means no limit."""
     seconds: float
     """Seconds after which training ends, even if steps remain. The learning rate falls to its end by then."""
+    hold: float
+    """Loss weight of the distance from the answers of the reader that training starts from. With 0, no answer is held."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,6 +75,8 @@ class Fit:
         self.reader, self.made, self.device = reader.to(device), made, device
         self.random, self.chance = np.random.default_rng(seed), random.Random(seed)
         self.history: list[dict[str, float]] = []
+        self.first: Reader | None = None
+        """The reader as it was when training started, if answers are held."""
 
     def run(self, examples: Sequence[Example], plan: Plan, anchor: Anchor | None = None) -> None:
         """Train the reader on examples."""
@@ -76,6 +85,7 @@ class Fit:
         total = math.ceil(plan.epochs * math.ceil(len(rows) / plan.batch))
         total = min(total, plan.steps or total)
         optimizer, bases = self._optimizer(plan)
+        self.first = copy.deepcopy(self.reader).eval() if plan.hold else None
         step, start, done = 0, time.monotonic(), 0.0
         self.reader.train()
         while done < 1:
@@ -142,24 +152,47 @@ class Fit:
         one = batch(inputs, 8 if self.device == "cuda" else 1)
         hidden = (self.random.random(one.ids.shape) < plan.unknown) & (one.ids > self.made.token_to_id("[MASK]"))
         scores, tokens = self._scores(one, np.where(hidden, self.made.token_to_id("[UNK]"), one.ids))
-        labels, parts = self._tensor(one.labels), {}
+        held = one.held[:, None]
+        answers, inside = np.where(held, MISSING, one.labels), np.where(held, MISSING, one.inside)
+        labels, parts = self._tensor(answers), {}
         for number, (head, part) in enumerate(columns().items()):
-            if (one.labels[:, number] != MISSING).any():
+            if (answers[:, number] != MISSING).any():
                 wrong = F.cross_entropy(
                     scores[:, part], labels[:, number], weight=balance.weights[head], ignore_index=MISSING, reduction="sum"
                 )
                 parts[head] = wrong / (len(inputs) * balance.known[head])
-        known = one.inside != MISSING
+        known = inside != MISSING
         if known.any():
             mask = self._tensor(known.astype(np.float32))
-            wrong = F.binary_cross_entropy_with_logits(
-                tokens, self._tensor((one.inside == 1).astype(np.float32)), reduction="none"
-            )
+            wrong = F.binary_cross_entropy_with_logits(tokens, self._tensor((inside == 1).astype(np.float32)), reduction="none")
             parts["span"] = (wrong * mask).sum() / mask.sum()
+        if self.first is not None:
+            parts["hold"] = self._moved(self.first, one, (answers == MISSING, ~known.any(1)), scores, tokens)
         if anchor is not None:
             parts["anchor"] = self._away(anchor, self.random.integers(0, len(anchor.vectors), len(inputs)))
-        weights = {**WEIGHTS, "span": plan.span, "anchor": plan.anchor}
+        weights = {**WEIGHTS, "span": plan.span, "anchor": plan.anchor, "hold": plan.hold}
         return sum(weights.get(name, 1.0) * value for name, value in parts.items()), parts  # type: ignore[return-value]
+
+    def _moved(self, first: Reader, one: Batch, unknown: tuple[np.ndarray, np.ndarray], scores: Tensor, tokens: Tensor) -> Tensor:
+        """Return the distance from the answers of the first reader, where no label is known (answers, and spans)."""
+        with torch.no_grad(), self.autocast():
+            old, old_tokens = first(*(self._tensor(part) for part in (one.ids, one.kinds, one.lengths)))
+        is_pair = one.ids[:, 0] == self.made.token_to_id("[MASK]")
+        total = torch.zeros((), device=scores.device)
+        for number, (head, part) in enumerate(columns().items()):
+            rows = np.flatnonzero(unknown[0][:, number] & (is_pair == (head == "change")))
+            if len(rows):
+                chosen = self._tensor(rows)
+                now, then = scores[chosen, part].log_softmax(1), old[chosen, part].log_softmax(1)
+                total = total + F.kl_div(now, then, log_target=True, reduction="batchmean")
+                total = total + _SCORES * (now - then).clamp(-6, 6).square().mean()
+        rows = np.flatnonzero(unknown[1] & ~is_pair)
+        if not len(rows):
+            return total
+        places = np.arange(tokens.shape[1])[None]
+        inside = self._tensor(((one.kinds == 1) & (places < one.lengths[:, None]))[rows])
+        moved = (tokens - old_tokens)[self._tensor(rows)].square()
+        return total + _SCORES * (moved * inside).sum() / inside.sum()
 
     def _away(self, anchor: Anchor, rows: np.ndarray) -> Tensor:
         """Return the mean distance between the reader's vectors of some texts and the embedder's vectors."""
@@ -187,7 +220,12 @@ class Fit:
 
 
 def _is_repeated(example: Example) -> bool:
-    """Return True if an example is trained several times per epoch: labeled wishes and pairs. Pairs made from other texts count once."""
+    """Return True if an example is trained several times per epoch: labeled wishes and pairs. Pairs made from other texts count once.
+
+    If answers are held, all others are repeated.
+    """
+    if example.is_held is not None:
+        return not example.is_held
     return (
         len(example.labels) == 1
         and example.how not in ("unrelated", "crossed", "person")

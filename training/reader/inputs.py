@@ -32,6 +32,7 @@ class Input:
     """For each token: 1 if it belongs to the span, 0 if it does not, -1 if that is unknown."""
     places: np.ndarray
     """Start and end of each token in the text. Zeros for tokens outside the text."""
+    is_held: bool = False
 
 
 def shuffled(example: Example, chance: random.Random) -> Example:
@@ -69,6 +70,7 @@ def _input(example: Example, first: Any, text: Any, ends: list[int]) -> Input:
         ids=np.array([*lead, *body, end], dtype=np.int64),
         kinds=np.array([0] * len(lead) + [1] * (len(body) + 1), dtype=np.int64),
         labels=np.array([example.labels.get(head, MISSING) for head in HEADS], dtype=np.int64),
+        is_held=example.is_held is True,
         inside=inside,
         places=places,
     )
@@ -83,6 +85,7 @@ class Batch:
     lengths: np.ndarray
     labels: np.ndarray
     inside: np.ndarray
+    held: np.ndarray
 
 
 def batch(inputs: Sequence[Input], multiple: int = 1) -> Batch:
@@ -98,7 +101,14 @@ def batch(inputs: Sequence[Input], multiple: int = 1) -> Batch:
         return rows
 
     labels = np.stack([one.labels for one in inputs])
-    return Batch(ids=padded("ids", 0), kinds=padded("kinds", 0), lengths=lengths, labels=labels, inside=padded("inside", MISSING))
+    return Batch(
+        ids=padded("ids", 0),
+        kinds=padded("kinds", 0),
+        lengths=lengths,
+        labels=labels,
+        inside=padded("inside", MISSING),
+        held=np.array([one.is_held for one in inputs]),
+    )
 
 
 def best_span(scores: np.ndarray, one: Input) -> tuple[int, int]:

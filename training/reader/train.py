@@ -28,7 +28,7 @@ from tokens import encode as encode_texts
 from tokens import read_vocabulary, tokenizer
 
 from reader import baseline
-from reader.examples import Example, read
+from reader.examples import Example, held, read
 from reader.fit import Anchor, Fit, Plan
 from reader.inputs import MAX_FIRST, MAX_TEXT, encode
 from reader.network import Reader, continued, prune, start
@@ -68,6 +68,8 @@ class Run:
         if options.limit:
             self.examples = self.examples[:: max(1, len(self.examples) // options.limit)]
         self.train = [example for example in self.examples if example.split == "train"]
+        if options.hold:
+            self.train = list(held(self.train, options.new))
         kept = self._start()
         self.tokenizer = tokenizer(kept)
         (options.out / "vocab.txt").write_text("\n".join(kept) + "\n", encoding="utf-8")
@@ -166,6 +168,7 @@ class Run:
             others=options.others,
             round_from=options.round_from,
             seconds=options.seconds,
+            hold=options.hold,
             unknown=options.unknown,
             steps=options.steps,
         )
@@ -279,6 +282,8 @@ def _options() -> argparse.Namespace:
     add("--others", type=float, default=0.33, help="share of the pairs with a person's other facts that an epoch draws")
     add("--seconds", type=float, default=420.0, help="most seconds of training")
     add("--round-from", type=float, default=0.5, help="share of the training after which training computes with 8 bits")
+    add("--hold", type=float, default=0.0, help="weight of the answers of --reader; only wishes and --new have labels then")
+    add("--new", type=lambda text: text.split(","), default=[], help="sources whose labels count although others are held")
     add("--mean", action="store_true", help="export the mean of the runs' weights, even if one run answers better")
     add("--no-baseline", action="store_true")
     add("--no-export", action="store_true", help="measure only")

@@ -46,7 +46,7 @@ from holdfast.write import Writer
 __all__ = ["Plan", "Wishes"]
 
 _ASKED_IMPORTANCE: Final = 8.0
-_MIN_FACT: Final = 0.5
+_MIN_FACT: Final = 0.3
 """A message counts as stating a fact if the sentence reader gives it at least this probability of being worth keeping."""
 _FORGET_REASON: Final = "the user asked to forget it"
 

@@ -39,30 +39,31 @@ from holdfast.types import Message, Put
 
 __all__ = ["ReadWish", "asked_puts", "lifts_off_record", "named_subject", "read_wish"]
 
-_MIN_SURE: Final[Mapping[WishName, float]] = {"off_record": 0.65, "forget": 0.9, "remember": 0.8}
-"""Minimum probability of each wish. If it is reached, the sentence reader decides alone, and no rule needs to match.
+_MIN_SURE: Final[Mapping[WishName, float]] = {"off_record": 0.75, "forget": 0.9, "remember": 0.8}
+"""Minimum probability of each wish in a message with the usual words of the wish. If it is reached, no rule needs to match.
 
 It is highest for forgetting, which removes data.
 """
-_MIN_SURE_BY_FORM: Final = 0.97
-"""Minimum probability, as in ``_MIN_SURE``, for a message without the usual words of a wish.
-
-Such a message must have the form of a wish (see :func:`may_wish_by_form`).
-"""
-_MIN_SURE_ALONE: Final = 0.995
-"""The same for an off-the-record wish in a message that lacks even the form of a wish.
-
-A part of the message must then have such a wish with at least ``_MIN_PART_ALONE``. In 34,300 ordinary messages, this adds
-12 false alarms. Of 375 wishes, it finds 8 more.
-"""
-_MIN_PART_ALONE: Final = 0.9
 _MAX_WORDS_ALONE: Final = 40
-"""Maximum number of words of such a message. Longer ones need not be read, which saves time."""
+"""Maximum number of words of a message without the words and the form of a wish. Longer ones are not read, which saves time."""
 _MIN_PART: Final = 0.5
 """Minimum probability of ``off_record`` with which a part of a message counts as the wish itself.
 
 A part with a lower probability can be the content that the user wants to keep off the record.
 """
+_MIN_WHOLE: Final = 0.982
+"""Minimum probability that a whole message has a wish, if the likeliest wish is ``off_record`` or ``forget``.
+
+If it is reached, no part of the message needs to confirm the wish. The sentence reader is often sure of a wish but not of its kind
+("hush about this"), so all wishes count together. ``training/reader/README.md`` has the figures.
+"""
+_MIN_WORDS: Final = 4
+"""Minimum number of words of such a message, unless it has the words of a wish or the form of an off-the-record wish.
+
+"lo del viaje" is only a part of a wish.
+"""
+_MIN_BY_FORM: Final = 0.97
+"""Minimum probability of a wish to remember that has the form of such a wish, but not its usual words."""
 _MIN_EITHER: Final = 0.85
 """Minimum sum of two probabilities: that of ``off_record`` and that of ``forget``. The likelier wish is then obeyed.
 
@@ -103,13 +104,11 @@ _MIN_TOLD: Final = 0.05
 
 A part with a lower probability does not count as content that the wish covers.
 """
-_MIN_NONE: Final = 0.97
-"""Minimum probability of "no wish" with which the sentence reader overrules a rule.
+_MIN_NONE: Final[Mapping[WishName, float]] = {"off_record": 0.6, "forget": 0.97, "remember": 0.97}
+"""Minimum probability of "no wish" with which the sentence reader overrules a rule that found this wish.
 
 A rule with plain words (``RuledWish.is_plain``) is never overruled.
 """
-_MIN_NONE_IF_WEAK: Final = 0.85
-"""Minimum probability of "no wish" with which the sentence reader overrules a weak rule (``RuledWish.is_weak``)."""
 _MIN_LIKELY: Final = 0.5
 """Minimum probability of a wish to forget that names its subject.
 
@@ -168,11 +167,10 @@ def read_wish(text: str, *, before: str = "", reader: SentenceReader | None = No
     text = respelled(text)
     ruled = find_wish(text)
     sure, none = None, 1.0
-    possible = _possible(text, before)
-    if reader is not None and (ruled is not None or possible):
-        sure, none = _certain(text, before, reader, possible, is_ruled=ruled is not None)
+    if reader is not None and (ruled is not None or _may_contain_wish(text, before)):
+        sure, none = _certain(text, before, reader)
         if ruled is not None and sure is None and not ruled.is_plain:
-            ruled = None if none >= (_MIN_NONE_IF_WEAK if ruled.is_weak else _MIN_NONE) else ruled
+            ruled = None if none >= _MIN_NONE[ruled.wish] else ruled
     chosen = _chosen(ruled, sure)
     if chosen is None:
         return _bare(text, before, reader, none)
@@ -268,52 +266,45 @@ def _chosen(ruled: RuledWish | None, sure: WishName | None) -> WishName | None:
     """Return the wish to obey. A rule found the wish ``ruled``, and the sentence reader is sure of the wish ``sure``.
 
     Each of them can be None. If the two differ, a wish to stay off the record comes first, then a wish to forget. There is
-    one exception: if the rule found a wish to forget that names its subject, that wish is always obeyed.
+    one exception: a wish to forget that the rule found is always obeyed.
     """
-    if ruled is not None and ruled.wish == "forget" and not names_no_subject(ruled.subject):
+    if ruled is not None and ruled.wish == "forget":
         return "forget"
     named = {wish for wish in (ruled.wish if ruled else None, sure) if wish is not None}
     order: Sequence[WishName] = ("off_record", "forget", "remember")
     return next((wish for wish in order if wish in named), None)
 
 
-def _possible(text: str, before: str) -> dict[WishName, float]:
-    """Return the wishes that a message can contain, judged by its words and its form. ``before`` is the previous turn.
+def _may_contain_wish(text: str, before: str) -> bool:
+    """Return True if the sentence reader should read a message: it is short, or it has the words or the form of a wish."""
+    words = _said(text, before)
+    if text.strip() and len(text.split()) <= _MAX_WORDS_ALONE and not denies_secrecy(words):
+        return True
+    return bool(text.strip()) and any(may_wish(wish, words) or may_wish_by_form(wish, words) for wish in _MIN_SURE)
 
-    Each wish is mapped to the minimum probability that the sentence reader must give it. If the mapping is empty, the reader
-    need not be called.
-    """
-    if not text.strip():
-        return {}
-    answered = before if before.rstrip().endswith("?") else ""  # "Shall I note that?" "Better not."
-    folded = _folded(f"{answered} {text[:_MAX_CHARACTERS]}")
-    may_be_alone = len(text.split()) <= _MAX_WORDS_ALONE and not denies_secrecy(folded)
-    least: dict[WishName, float] = {"off_record": _MIN_SURE_ALONE} if may_be_alone else {}
-    least |= {wish: _MIN_SURE_BY_FORM for wish in _MIN_SURE if may_wish_by_form(wish, folded)}
-    return least | {wish: least for wish, least in _MIN_SURE.items() if may_wish(wish, folded)}
+
+def _said(text: str, before: str) -> str:
+    """Return the folded words of a message, together with those of the question that it answers: "Shall I note that?", "no"."""
+    answered = before if before.rstrip().endswith("?") else ""
+    return _folded(f"{answered} {text[:_MAX_CHARACTERS]}")
 
 
 def _folded(text: str) -> str:
     return fold_places(_PAST.sub(" ", text))
 
 
-def _certain(
-    text: str, before: str, reader: SentenceReader, possible: Mapping[WishName, float], *, is_ruled: bool
-) -> tuple[WishName | None, float]:
+def _certain(text: str, before: str, reader: SentenceReader) -> tuple[WishName | None, float]:
     """Return two values: the wish that the sentence reader is sure of, or None, and the probability that there is no wish.
 
-    ``before`` is the previous turn. ``possible`` contains the only wishes to consider, each with the minimum probability that
-    the reader must give it. ``is_ruled`` is True if a rule found a wish.
+    ``before`` is the previous turn. If the reader is almost sure that the whole message asks not to keep something, that decides.
+    Otherwise the message must have the usual words of the wish, and a part of it must confirm the wish (:func:`_confirms`). Then
+    two sums of probabilities are enough, too. In the first case, those of ``forget`` and ``off_record`` have a high sum, and the
+    likelier of the two is the wish. In the second case, those of ``off_record`` and ``remember`` have one, and the wish is
+    ``off_record``.
 
-    A lower probability is enough in two cases, if the text contains the usual words of the wish. In the first case, the
-    probabilities of ``forget`` and ``off_record`` have a high sum. The likelier of the two is then the wish. In the second
-    case, those of ``off_record`` and ``remember`` have a high sum. The wish is then ``off_record``.
-
-    The sentences of a text without the words and the form of a wish are read only if the whole text looks like a wish.
-    :func:`_shows` must confirm each wish. The second value is 0 if a wish is returned, or if the reader can read no part of
-    the text.
+    The second value is 0 if a wish is returned, or if the reader can read no part of the text.
     """
-    whole = text[:_MAX_CHARACTERS]
+    whole, words = text[:_MAX_CHARACTERS], _said(text, before)
     sentences = split_sentences(whole)[:_MAX_SENTENCES]
     texts = [
         part for part in (whole, *(sentences if len(sentences) > 1 else ())) if _is_readable(part) and not reports_nothing(part)
@@ -321,30 +312,50 @@ def _certain(
     if not texts:
         return None, 0.0
     first = _wishes(reader, texts[0], before)
-    is_alone = possible.get("off_record") == _MIN_SURE_ALONE
-    is_unlikely = is_alone and len(possible) == 1 and not is_ruled and first["off_record"] < _MIN_PART
-    readings = [first, *(_wishes(reader, part, before) for part in texts[1:] if not is_unlikely)]
-    shows = partial(_shows, whole, before=before, reader=reader, is_alone=is_alone)
-    for wish in _MIN_SURE:
-        if wish in possible and any(_chance(each, wish, possible[wish]) >= possible[wish] for each in readings) and shows(wish):
-            return wish, 0.0
+    possible = [wish for wish in _MIN_SURE if may_wish(wish, words)]
+    readings = [first, *(_wishes(reader, part, before) for part in texts[1:] if possible)]
+    found = _of_whole(first, whole, words, possible) or _of_parts(whole, readings, possible, before=before, reader=reader)
+    return (found, 0.0) if found else (None, min(each["none"] for each in readings))
+
+
+def _of_whole(wishes: Mapping[Wish, float], whole: str, words: str, possible: Sequence[WishName]) -> WishName | None:
+    """Return the wish that a whole message almost certainly has, or None.
+
+    ``wishes`` are the probabilities of the wishes, ``words`` the folded words of the message. ``possible`` contains the wishes
+    whose usual words it has.
+    """
+    if wishes["remember"] >= wishes[_likelier(wishes)]:
+        return "remember" if wishes["remember"] >= _MIN_BY_FORM and may_wish_by_form("remember", words) else None
+    is_whole = possible or may_wish_by_form("off_record", words) or len(whole.split()) >= _MIN_WORDS
+    is_sure = _either(wishes) + wishes["remember"] >= _MIN_WHOLE
+    return _likelier(wishes) if is_whole and is_sure and not denies_secrecy(words) else None
+
+
+def _of_parts(
+    whole: str, readings: Sequence[Mapping[Wish, float]], possible: Sequence[WishName], *, before: str, reader: SentenceReader
+) -> WishName | None:
+    """Return the wish that the sentence reader finds in a message or one of its sentences, and that a part confirms, or None.
+
+    ``readings`` are the probabilities of the wishes in each of them. Only wishes whose usual words the message has are
+    ``possible``. ``before`` is the previous turn.
+    """
+    confirms = partial(_confirms, whole, before=before, reader=reader)
+    for wish in possible:
+        if any(each[wish] >= _MIN_SURE[wish] for each in readings) and confirms(wish):
+            return wish
     either = max(readings, key=_either)
-    likelier: WishName = "forget" if either["forget"] >= either["off_record"] else "off_record"
-    if _either(either) >= _MIN_EITHER and possible.get(likelier) == _MIN_SURE[likelier] and shows(likelier):
-        return likelier, 0.0
+    if _either(either) >= _MIN_EITHER and _likelier(either) in possible and confirms(_likelier(either)):
+        return _likelier(either)
     kept = max(readings, key=_keeping)
-    is_negated = possible.get("off_record") == _MIN_SURE["off_record"] and kept["off_record"] >= _MIN_NEGATED
-    if is_negated and _keeping(kept) >= _MIN_EITHER and shows("off_record"):
-        return "off_record", 0.0
-    return None, min(each["none"] for each in readings)
+    is_negated = "off_record" in possible and kept["off_record"] >= _MIN_NEGATED
+    return "off_record" if is_negated and _keeping(kept) >= _MIN_EITHER and confirms("off_record") else None
 
 
-def _shows(whole: str, wish: WishName, *, before: str, reader: SentenceReader, is_alone: bool) -> bool:
+def _confirms(whole: str, wish: WishName, *, before: str, reader: SentenceReader) -> bool:
     """Return True if a part of a message confirms the wish that the sentence reader found in the whole message.
 
     A wish to remember needs no confirmation, nor does a message that has only one part. A wish to forget is never confirmed
-    if the message mentions a text such as a letter: "delete the last line of the letter". ``is_alone`` is True if the message
-    has neither the words nor the form of an off-the-record wish.
+    if the message mentions a text such as a letter: "delete the last line of the letter".
 
     In "don't save this, I'm pregnant", the first part confirms the wish. In "don't save the file yet, I live in Porto", no
     part does, so the message contains no wish.
@@ -357,8 +368,6 @@ def _shows(whole: str, wish: WishName, *, before: str, reader: SentenceReader, i
     parts = short_parts_of(whole)
     if len(parts) <= 1:
         return True
-    if is_alone:
-        return _any_wishes(parts, wish, _MIN_PART_ALONE, before, reader)
     if len(whole.split()) <= _MAX_SHORT_WORDS:
         return _any_wishes(parts, wish, _MIN_OFF_RECORD_IN_PART, before, reader)
     likely = [part for part in parts if may_wish(wish, _folded(part)) or may_wish_by_form(wish, _folded(part))]
@@ -369,15 +378,9 @@ def _any_wishes(parts: Sequence[str], wish: Wish, least: float, before: str, rea
     return any(_wishes(reader, part, before)[wish] >= least for part in parts)
 
 
-def _chance(wishes: Mapping[Wish, float], wish: WishName, least: float) -> float:
-    """Return the probability of a wish, to be compared with ``least``.
-
-    If ``least`` is high, the message lacks the usual words of the wish, and the sentence reader is often sure of a wish but not
-    of its kind: "hush about this". So all wishes count together if ``off_record`` is the likeliest.
-    """
-    chances = [wishes["off_record"], wishes["forget"], wishes["remember"]]
-    is_kind_open = wish == "off_record" and least > _MIN_SURE["off_record"] and wishes["off_record"] == max(chances)
-    return sum(chances) if is_kind_open else wishes[wish]
+def _likelier(wishes: Mapping[Wish, float]) -> WishName:
+    """Return the likelier one of the wishes ``forget`` and ``off_record``."""
+    return "forget" if wishes["forget"] >= wishes["off_record"] else "off_record"
 
 
 def _either(wishes: Mapping[Wish, float]) -> float:

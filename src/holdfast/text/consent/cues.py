@@ -1,9 +1,8 @@
 """Check whether a text has the words or the form of a wish about memory, in English and Spanish.
 
 The sentence reader (a small model) finds wishes in any wording, but it also makes mistakes. So it decides most easily if
-the text contains the usual words of the wish (:func:`may_wish`), such as "don't keep" or "erase". If the text only has the
-form of a wish (:func:`may_wish_by_form`), the sentence reader must be at least 97 percent sure. All texts are folded: lower
-case, without accents.
+the text contains the usual words of the wish (:func:`may_wish`), such as "don't keep" or "erase". A long text without these words
+is read only if it has the form of a wish (:func:`may_wish_by_form`). All texts are folded: lower case, without accents.
 """
 
 from collections.abc import Callable, Sequence

@@ -114,8 +114,6 @@ class RuledWish:
     """True if the user wishes that everything about them is forgotten."""
     is_plain: bool = False
     """True if the matched words almost always express a wish about memory."""
-    is_weak: bool = False
-    """True if the matched words often have another meaning."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,7 +212,7 @@ def _off_record(folded: str, book: _Patterns) -> RuledWish | None:
 def _between_us(folded: str, book: _Patterns) -> RuledWish | None:
     if book.not_off_record.search(folded) or not any(pattern.search(folded) for pattern in book.between_us):
         return None
-    return RuledWish(wish="off_record", is_weak=True)
+    return RuledWish(wish="off_record")
 
 
 def _forgetting(original: str, folded: str, book: _Patterns, patterns: Sequence[re.Pattern[str]]) -> RuledWish | None:
