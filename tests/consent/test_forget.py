@@ -267,3 +267,13 @@ def test_a_reply_with_every_word_of_the_subject_does_not_protect_the_memory(memo
     done = _wish(memory, "Forget about Mabel's birthday.")
     assert ["Mabel" in each.text for each in done.memories] == [True]
     assert not _texts(memory)
+
+
+def test_a_note_on_a_recent_topic_is_forgotten_with_its_memory(open_memory: OpenMemory) -> None:
+    memory = open_memory(preset="rostro", embedder="talk-embed-s", chat="none")
+    told = memory.remember("El fontanero es Paco Bori y vive en el tres de la calle Cádiz", user="ana")
+    memory.remember("fontanero, paco, bori, vive", kind="recent", key="ses:1", topic="casa", user="ana", sources=[told.id])
+    memory.remember("El usuario riega las plantas los lunes", user="ana")
+    memory.session(user="ana").add("user", "oye olvídate de lo del fontanero que se ha jubilado el pobre")
+    left = [each.text for kind in ("conclusion", "recent") for each in memory.memories(user="ana", kinds=[kind])]
+    assert left == ["El usuario riega las plantas los lunes"]

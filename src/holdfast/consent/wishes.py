@@ -245,7 +245,7 @@ class Wishes:
     def _forget(self, tx: Transaction, about: About) -> Consent:
         """Retire the memories about a subject, or remove the subject from their text. Hide the messages about the subject.
 
-        The source messages of retired memories are hidden, too.
+        The source messages of retired memories are hidden, too. Notes that the preset derived from them are forgotten.
         """
         ids = [memory.id for memory, _ in about.memories]
         present = {memory.id: memory.revision for memory in tx.memories(MemoryFilter(ids=ids))} if ids else {}
@@ -254,6 +254,7 @@ class Wishes:
         batch = writer.new_batch()
         memories = writer.apply([_cut(writer, memory, remainder) for memory, remainder in taken], batch=batch)
         retired = [memory for memory in memories if memory.status == "forgotten"]
+        writer.apply(self._notes_on(tx, retired), batch=batch)
         sources = own_sources(tx, retired) | {message.id for message in about.messages}
         hidden = tx.messages(MessageFilter(ids=list(sources), actions=[None])) if sources else []
         tx.set_action([message.id for message in hidden], f"{FORGOTTEN}:{batch}")
@@ -263,6 +264,14 @@ class Wishes:
             messages=tuple(message.id for message in hidden),
             undo=batch if memories or hidden else None,
         )
+
+    def _notes_on(self, tx: Transaction, retired: Sequence[Memory]) -> list[Retire]:
+        """Return the changes that forget the preset's own notes, such as those on recent topics, about forgotten memories."""
+        internal = [kind.name for kind in self._preset.kinds if kind.internal]
+        if not internal or not retired:
+            return []
+        notes = tx.memories(MemoryFilter(kinds=internal, sources=[memory.id for memory in retired]))
+        return [Retire(id=note.id, status="forgotten", reason=_FORGET_REASON) for note in notes]
 
     def _writer(self, tx: Transaction) -> Writer:
         return Writer(tx=tx, preset=self._preset, author=Author(actor="user"), now=self._clock.now())
