@@ -21,6 +21,21 @@ NOVEMBER = datetime(2026, 11, 14, tzinfo=UTC)
         ("Next autumn I start nursing school.", "future", "Next autumn (2027) I start nursing school."),
         ("El verano pasado aprendí a nadar.", "past", "El verano pasado (2026) aprendí a nadar."),
         ("Last winter we lost the boat.", "past", "Last winter (2026) we lost the boat."),
+        (
+            "El médico me mandó bajar de peso de aquí a junio.",
+            "past",
+            "El médico me mandó bajar de peso de aquí a junio de 2027.",
+        ),
+        (
+            "They gave us the keys and told us to paint by March.",
+            "past",
+            "They gave us the keys and told us to paint by March 2027.",
+        ),
+        (
+            "Nico se rompió la pierna en julio y lo operan en enero.",
+            "past",
+            "Nico se rompió la pierna en julio de 2026 y lo operan en enero.",
+        ),
     ],
 )
 def test_a_partial_date_gets_its_year(said: str, tense: Tense, dated: str) -> None:

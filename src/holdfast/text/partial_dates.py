@@ -6,7 +6,7 @@ from typing import Final, Literal, TypeAlias
 
 from holdfast.runtime.regex import regex
 from holdfast.text.relative_dates import written_day
-from holdfast.text.stated_dates import StatedDate, dates_without_year, is_past, nearest_year, year_of
+from holdfast.text.stated_dates import StatedDate, dates_without_year, is_past, is_past_at, nearest_year, points_ahead, year_of
 from holdfast.text.wordlists import MONTHS
 
 __all__ = ["Tense", "names_day_or_season", "with_years"]
@@ -48,9 +48,9 @@ def with_years(text: str, at: datetime, tense: Tense) -> str:
         return text
     unclear = tense == "future" and is_past(text)  # words and tense disagree, so either year may be meant
     found = [
-        (start + len(text[start : start + date.length].rstrip(". ")), _year_after(text, start, date, at, tense))
+        (start + len(text[start : start + date.length].rstrip(". ")), _year_after(text, start, date, at, told))
         for start, date in dates_without_year(text)
-        if not unclear
+        if not unclear and (told := _tense_at(text, start, tense)) is not None
     ]
     found += [(day.end(), _written_day(day, at, tense)) for day in _DAY_OF_MONTH.finditer(text) if not unclear]
     found += [(season.end(), f" ({_season_year(season, at, tense)})") for season in _seasons(text, unclear=unclear)]
@@ -59,6 +59,13 @@ def with_years(text: str, at: datetime, tense: Tense) -> str:
         pieces += [text[end:place], year]
         end = place
     return "".join([*pieces, text[end:]])
+
+
+def _tense_at(text: str, start: int, tense: Tense) -> Tense | None:
+    """Return the tense of the date at position ``start`` of a text with the given tense. Return None if it is unclear."""
+    if points_ahead(text, start):
+        return "future"
+    return tense if tense == "future" or not is_past(text) or is_past_at(text, start) else None
 
 
 def names_day_or_season(text: str) -> bool:

@@ -48,6 +48,9 @@ _DAYS_TO: Final = regex(r"\b(?:del|from(?: the)?) (?P<day>[12]?\d|3[01])(?:st|nd
 _ISO_DAY: Final = len("2026-05-09")
 _LAST: Final = regex(r"\b(?:last|this past) $")
 _NEXT: Final = regex(r"\b(?:next|this coming|proxim[oa]|este|esta) $")
+_AHEAD: Final = regex(r"\b(?:de aqui a|from now (?:to|until|till)|by|para) $")
+"""Matches words before a date that is still to come, whatever the tense of the text is: "I was told to lose weight by June"."""
+_CLAUSE_BREAK: Final = regex(r"[,;:.!?(]\s+|\s(?:y|e|pero|and|but|so)\s")
 _FUTURE: Final = regex(
     r"\b(?:will|going to|gonna|tomorrow|voy a|vamos a|va a|van a)\b|'ll\b|\w{3,}(?:ré|rá|remos|rán)\b", re.IGNORECASE
 )
@@ -139,6 +142,20 @@ def is_past(text: str) -> bool:
     return _PAST.search(text) is not None and _FUTURE.search(text) is None
 
 
+def points_ahead(text: str, start: int) -> bool:
+    """Return True if the words before the date at position ``start`` say that it is still to come, such as "by"."""
+    return _AHEAD.search(fold_letters(text)[:start]) is not None
+
+
+def is_past_at(text: str, start: int) -> bool:
+    """Return True if the clause of the date at position ``start`` is in the past tense.
+
+    The clause with "January" is not: "Vera was born in July, and they operate on her in January".
+    """
+    breaks = [each.end() for each in _CLAUSE_BREAK.finditer(fold_letters(text)[:start])]
+    return _PAST.search(text[breaks[-1] if breaks else 0 :]) is not None
+
+
 def year_of(stated: StatedDate, at: datetime, *, future: bool) -> int | None:
     """Return the year of a date that states no year.
 
@@ -177,7 +194,7 @@ def _with_year(stated: StatedDate, text: str, before: str, at: datetime, *, past
     future = [year for year, span in spans if span and span[1] >= at.date()]
     after_since = _SINCE.search(before) is not None
     told = text[: len(before)] if after_since else text  # "I will work there since May", but "here since May, and will stay"
-    if future and not _LAST.search(before) and (_NEXT.search(before) or _FUTURE.search(told)):
+    if future and not _LAST.search(before) and (_NEXT.search(before) or _AHEAD.search(before) or _FUTURE.search(told)):
         return str(future[0])
     if earlier and (past or after_since or _LAST.search(before) or _PAST.search(text)):
         return str(earlier[-1])

@@ -205,6 +205,13 @@ def test_relative_dates_become_absolute(reader: SentenceReader, said: str, dated
     assert kept(reader, said) == [dated]
 
 
+def test_a_statement_that_a_later_one_quotes_is_kept_once(reader: SentenceReader) -> None:
+    said = "mi comadre Chayo. mi esposo anda en el norte y no le he dicho pa no preocuparlo"
+    found = kept(reader, "A: ¿Irá alguien contigo?", said)
+    assert sum("Chayo" in text for text in found) == 1
+    assert any("mi esposo anda en el norte" in text for text in found)
+
+
 @pytest.mark.parametrize(
     "said",
     [

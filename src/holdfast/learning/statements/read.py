@@ -57,6 +57,8 @@ _MIN_DOUBT: Final = 0.3
 _REFUSALS: Final[tuple[Literal["off_record", "forget"], ...]] = ("off_record", "forget")
 _MAX_WISH_CHARACTERS: Final = 600
 _MIN_WORDS: Final = 2
+_MIN_REPEATED_WORDS: Final = 5
+"""Minimum number of the user's own words in a statement that is clear without its context."""
 _MAX_LEADS: Final = 8
 _MAX_PAUSES: Final = 8
 _MAX_LEAD_WORDS: Final = 2
@@ -99,7 +101,22 @@ def read_statements(message: Message, *, before: str, reader: SentenceReader, ea
     sentences = own_clauses(message.text, language)
     if _is_off_record(message.text[:_MAX_WISH_CHARACTERS], sentences, context):
         return []
-    return list(_statements(message, sentences, context))
+    return _without_repeats(list(_statements(message, sentences, context)))
+
+
+def _without_repeats(statements: Sequence[Statement]) -> list[Statement]:
+    """Return the statements of a message without those that a later one contains.
+
+    A later statement contains an earlier one if it quotes it as its context. A statement that a rule found stays, because it has a
+    key of its own, and so does one that the user asked to remember.
+    """
+    kept: list[Statement] = []
+    for each in reversed(statements):
+        whole, own = fold_clause(each.text), fold_clause(each.said or each.text)
+        part = own if len(own.split()) >= _MIN_REPEATED_WORDS else whole
+        if each.ruled or each.asked or not any(part.rstrip(" .") in fold_clause(other.text) for other in kept):
+            kept.append(each)
+    return kept[::-1]
 
 
 def _is_serious(text: str, books: Sequence[Rulebook]) -> bool:
