@@ -48,9 +48,10 @@ if (in_memory := memory_folder()) is not None:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the options ``--places``, which selects the backends that tests run on, and ``--full``, which runs every case."""
+    """Add the options of these tests: ``--places``, ``--full`` and ``--conversations``."""
     parser.addoption("--places", default="", help="run tests that use a place in these: sqlite,postgres,chroma")
     parser.addoption("--full", action="store_true", help="run every case of the tests that otherwise run a sample of their cases")
+    parser.addoption("--conversations", type=Path, help="a folder with longmemeval.json and locomo.json, to test extraction on them")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -137,6 +138,15 @@ def _reason(report: pytest.TestReport) -> str:
 def sample(request: pytest.FixtureRequest) -> Sample:
     """The size at which tests with many cases run: a sample, or with ``--full`` every case."""
     return Sample(full=request.config.getoption("--full"))
+
+
+@pytest.fixture(scope="session")
+def conversations(request: pytest.FixtureRequest) -> Path:
+    """The folder of public conversations. Their licenses do not allow a copy in this repository."""
+    folder: Path | None = request.config.getoption("--conversations")
+    if folder is None:
+        pytest.skip("needs --conversations FOLDER, with longmemeval.json and locomo.json")
+    return folder
 
 
 @pytest.fixture

@@ -6,15 +6,14 @@ in a run.
 """
 
 import json
-from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any, Final
 
 import click
 
-__all__ = ["RealTalk", "real_talk", "show_real_talk"]
+__all__ = ["RealTalk", "judged", "real_talk", "show_real_talk"]
 
 _NAMES: Final = {
     "before": "before the check of single statements",
@@ -22,6 +21,7 @@ _NAMES: Final = {
     "fitted": "with one fitted score, other sessions",
     "scored": "the same, other conversations",
     "refitted": "with references checked, same as above",
+    "unseen": "2026-11-18, 45 other sessions",
 }
 
 
@@ -29,15 +29,15 @@ _NAMES: Final = {
 class RealTalk:
     """The verdicts on the memories that one version of Holdfast extracted.
 
-    Each memory has several verdicts. A share is the fraction of all verdicts, from 0 to 1.
+    Every memory counts once. If a memory was judged in several passes, each verdict counts as a part of it.
     """
 
     version: str
     memories: int
     shares: Mapping[str, float]
-    """Maps each verdict (``useful``, ``junk``, ``broken`` and ``duplicate``) to its share of all verdicts, from 0 to 1."""
+    """Maps each verdict (``useful``, ``junk``, ``broken`` and ``duplicate``) to its share of the memories, from 0 to 1."""
     clear: float
-    """Share of the judgments, from 0 to 1, that a memory can be understood without its conversation."""
+    """Share of the memories, from 0 to 1, that can be understood without their conversation."""
 
     def as_json(self) -> dict[str, Any]:
         """Return the figures as JSON values."""
@@ -47,15 +47,23 @@ class RealTalk:
 
 def real_talk() -> list[RealTalk]:
     """Return the recorded verdicts, the oldest version first."""
-    return [_counted(version, [row for row in _rows() if version in row["kept"]]) for version in _NAMES]
+    return [_counted(version, judged(version)) for version in _NAMES]
+
+
+def judged(version: str) -> list[dict[str, Any]]:
+    """Return the recorded verdicts on each memory that this version extracted."""
+    return [row for row in _rows() if version in row["kept"]]
 
 
 def _counted(version: str, rows: list[dict[str, Any]]) -> RealTalk:
-    verdicts = Counter(verdict for row in rows for verdict in row["verdicts"])
-    clear = [mark for row in rows for mark in row["clear"]]
     names = ("useful", "junk", "broken", "duplicate")
-    shares = {name: verdicts[name] / max(1, verdicts.total()) for name in names}
-    return RealTalk(version=_NAMES[version], memories=len(rows), shares=shares, clear=sum(clear) / max(1, len(clear)))
+    shares = {name: _mean([_mean([verdict == name for verdict in row["verdicts"]]) for row in rows]) for name in names}
+    clear = _mean([_mean(row["clear"]) for row in rows])
+    return RealTalk(version=_NAMES[version], memories=len(rows), shares=shares, clear=clear)
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / max(1, len(values))
 
 
 def _rows() -> Iterator[dict[str, Any]]:
