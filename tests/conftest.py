@@ -51,7 +51,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the options of these tests: ``--places``, ``--full`` and ``--conversations``."""
     parser.addoption("--places", default="", help="run tests that use a place in these: sqlite,postgres,chroma")
     parser.addoption("--full", action="store_true", help="run every case of the tests that otherwise run a sample of their cases")
-    parser.addoption("--conversations", type=Path, help="a folder with longmemeval.json and locomo.json, to test extraction on them")
+    parser.addoption(
+        "--conversations", type=Path, help="a folder with longmemeval.json and locomo.json, to test extraction on them"
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
