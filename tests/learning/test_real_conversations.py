@@ -2,7 +2,7 @@
 
 The texts are not in this repository, because their licenses do not allow it: run with ``--conversations FOLDER``. The
 verdicts are in ``holdfast_bench/labelled/judged.jsonl``, with the checksum of each memory. The sessions were drawn by a
-hash of their ids, and nobody had judged memories from them before.
+hash of their ids, without sessions that are known to have been judged before.
 """
 
 import hashlib
