@@ -138,3 +138,15 @@ def test_a_span_stays_on_its_words_when_the_spelling_changes(module: Load) -> No
         changed.add(found)
     assert text in changed
     assert len(changed) > 20
+
+
+def test_further_training_holds_all_answers_but_wishes_and_new_sources(module: Load) -> None:
+    examples = module("examples")
+    known = {"split": "train", "lang": "en", "first": "", "text": "I live in Ghent."}
+    wish = examples.Example(id="w:1", source="w", labels={"consent": 1}, **known)
+    old, new = (
+        examples.Example(id=f"{name}:1", source=name, labels={"keep": 1, "consent": 0}, **known) for name in ("old", "new")
+    )
+    pair = examples.Example(id="p:1", source="p", labels={"change": 2}, is_pair=True, how="direct", **known)
+    held = {each.id: each.is_held for each in examples.held([wish, old, new, pair], ["new"])}
+    assert held == {"w:1": False, "old:1": True, "new:1": False, "p:1": True, "p:1 alone": True}

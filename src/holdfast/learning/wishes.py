@@ -1,7 +1,7 @@
 """Read the user's wishes about memory: "don't save this", "forget ...", "remember ...".
 
 Rules and the sentence reader (a small model) decide together. A wish that a rule finds counts, unless the sentence reader
-is almost certain that there is no wish. If the sentence reader is sure of a wish, no rule needs to match. Without a
+finds that there is probably no wish. If the sentence reader is sure of a wish, no rule needs to match. Without a
 sentence reader, only the rules decide.
 """
 
@@ -313,8 +313,10 @@ def _certain(text: str, before: str, reader: SentenceReader) -> tuple[WishName |
         return None, 0.0
     first = _wishes(reader, texts[0], before)
     possible = [wish for wish in _MIN_SURE if may_wish(wish, words)]
+    if found := _of_whole(first, whole, words, possible):
+        return found, 0.0
     readings = [first, *(_wishes(reader, part, before) for part in texts[1:] if possible)]
-    found = _of_whole(first, whole, words, possible) or _of_parts(whole, readings, possible, before=before, reader=reader)
+    found = _of_parts(whole, readings, possible, before=before, reader=reader)
     return (found, 0.0) if found else (None, min(each["none"] for each in readings))
 
 

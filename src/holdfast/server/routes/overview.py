@@ -111,7 +111,7 @@ class Neighbor(Model):
     name: Annotated[str, Field(examples=["Clara"])]
     """The name, as the newest memory spells it."""
     kind: Literal["person", "place", "other"]
-    """What the name stands for, such as a person. It is found from the words around the name. `other` if they do not tell."""
+    """What the name stands for, such as a person, judging by the words around it. `other` if it is unknown."""
     count: int
     """The number of memories that mention the name."""
     memories: list[Mention]
