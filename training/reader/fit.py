@@ -22,7 +22,7 @@ from reader.inputs import MISSING, Batch, Input, batch, best_span, encode, shuff
 from reader.network import Reader
 from reader.schema import HEADS, columns
 
-WEIGHTS = {"keep": 2.0, "consent": 2.0, "change": 2.0, "time": 0.7, "real": 0.7, "reply": 0.7}
+WEIGHTS = {"keep": 2.0, "worth": 2.0, "consent": 2.0, "change": 2.0, "time": 0.7, "real": 0.7, "reply": 0.7}
 """Weight of each question in the loss. Questions that are not listed have weight 1."""
 
 
@@ -85,7 +85,9 @@ class Fit:
         total = math.ceil(plan.epochs * math.ceil(len(rows) / plan.batch))
         total = min(total, plan.steps or total)
         optimizer, bases = self._optimizer(plan)
-        self.first = copy.deepcopy(self.reader).eval() if plan.hold else None
+        if plan.hold:
+            self.first = copy.deepcopy(self.reader).eval()
+            self.first.round(rounds=True)
         step, start, done = 0, time.monotonic(), 0.0
         self.reader.train()
         while done < 1:
@@ -203,11 +205,12 @@ class Fit:
         return (1 - (vectors * self._tensor(anchor.vectors[rows])).sum(-1)).mean()
 
     def predict(self, inputs: Sequence[Input], size: int = 256) -> tuple[np.ndarray, list[tuple[int, int]]]:
-        """Return the scores of all answers, and the span of each text. Computes in float."""
+        """Return the scores of all answers, and the span of each text. Rounds as the exported reader does."""
         order = np.argsort([len(one.ids) for one in inputs], kind="stable")
         scores = np.zeros((len(inputs), max(part.stop for part in columns().values())), dtype=np.float32)
         spans: list[tuple[int, int]] = [(0, 0)] * len(inputs)
         self.reader.eval()
+        self.reader.round(rounds=True)
         with torch.no_grad():
             for start in range(0, len(order), size):
                 rows = order[start : start + size]

@@ -1,120 +1,111 @@
-"""Fit the weights of ``holdfast.learning.statements.worth`` to judged statements of published dialogues.
+"""Fit the layer that judges memories, on the states of a trained reader, and write the reader with it.
 
-Each row of ``labels/worth.jsonl`` has the dialogue, the turn, the checksum of the candidate's text, and the verdict. The text is
-read from the sources. The dialogues are from test sources, which the reader was not trained on. ``labels/talks_es.jsonl`` has
-Spanish conversations that we wrote, with verdicts; those of the part ``tune`` are used. The script prints the weights, and their
-precision and recall in a cross-validation over dialogues.
+``train.py`` trains all layers on verdicts, wishes and the other questions. The verdicts improve if they are then read from the
+states of several layers. This step changes no other answer. It needs no GPU.
 """
 
 import argparse
-import json
-import random
 import sys
-from collections.abc import Iterator
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+import torch
+import torch.nn.functional as F
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from data.sources import Mirror
+from model import Weights, dequantize
+from tokens import read_vocabulary, tokenizer
 
-from holdfast.config.models import make_sentence_reader
-from holdfast.learning.statements.context import Context
-from holdfast.learning.statements.own_text import own_clauses
-from holdfast.learning.statements.read import candidates
-from holdfast.learning.statements.rulebook import rulebooks
-from holdfast.learning.statements.worth import signals
-from holdfast.models.local.registry import DEFAULT_READER
-from holdfast.text.language import detect_language
-from reader.dialogues import READERS
-from reader.restore_text import checksum
+from reader import measure, to_onnx
+from reader.examples import Example, read
+from reader.inputs import Input, batch, encode
+from reader.network import JUDGE, Reader, continued
+from reader.schema import columns
 
 HERE = Path(__file__).resolve().parent
-FOLDS = 10
-PENALTY = 1.0
-MAX_CHARACTERS = 3000
-MAX_MESSAGES_BACK = 5
-Floats = NDArray[np.float64]
+BATCH = 64
 
 
 def main() -> None:
-    """Print the fitted weights, and their precision on held-out dialogues."""
+    """Fit the layer, write the reader, and print how well it separates the held-out memories."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--mirror", type=Path, required=True, help="folder of bare git directories, owner+name/repo")
-    parser.add_argument("--labels", type=Path, default=HERE / "labels" / "worth.jsonl")
+    parser.add_argument("reader", type=Path, help="folder with model.onnx and vocab.txt, as join.py writes them")
+    parser.add_argument("into", type=Path, help="file to write")
+    parser.add_argument("--labels", type=Path, default=HERE / "labels")
+    parser.add_argument("--texts", type=Path, default=HERE / "bundle" / "texts.jsonl.xz", help="made by restore_text.py")
+    parser.add_argument("--penalty", type=float, default=0.1, help="weight of the squared weights in the loss")
     options = parser.parse_args()
-    rows = [json.loads(line) for line in options.labels.read_text(encoding="utf-8").splitlines()]
-    found = [*labeled(rows, Mirror(options.mirror)), *labeled_talks(HERE / "labels" / "talks_es.jsonl")]
-    names = sorted({name for _, values, _ in found for name in values} - {"team"})
-    x = np.array([[values.get(name, 0.0) for name in names] for _, values, _ in found])
-    y = np.array([useful for _, _, useful in found], dtype=float)
-    held = np.zeros(len(y))
-    groups = sorted({dialogue for dialogue, _, _ in found})
-    random.Random(0).shuffle(groups)
-    fold = np.array([groups.index(dialogue) % FOLDS for dialogue, _, _ in found])
-    for part in range(FOLDS):
-        held[fold == part] = predicted(fitted(x[fold != part], y[fold != part]), x[fold == part])
-    print(f"{len(found)} of {len(rows)} labels found")
-    for minimum in (0.4, 0.5, 0.6):
-        kept = held >= minimum
-        print(f"minimum {minimum}: precision {y[kept].mean():.3f}, recall {y[kept].sum() / y.sum():.3f}")
-    print(dict(zip([*names, "bias"], fitted(x, y).round(2).tolist(), strict=True)))
+    weights = dequantize(options.reader / "model.onnx")
+    made = tokenizer(read_vocabulary(options.reader / "vocab.txt"))
+    memories = [each for each in read(options.labels, options.texts) if each.labels.keys() == {"worth"}]
+    train = [each for each in memories if each.split == "train"]
+    network = _network(weights)
+    found = features(network, encode(made, train))
+    fitted = fit(found, np.array([each.labels["worth"] for each in train]), options.penalty)
+    size = to_onnx.write(replace(weights, tensors=_heads(weights) | fitted), options.into)
+    print(f"{len(train)} memories; {size / 1e6:.2f} MB")
+    held = [each for each in memories if each.split == "dev"]
+    for name, path in (("before", options.reader / "model.onnx"), ("now", options.into)):
+        print(name, _measured(path, held, encode(made, held)))
 
 
-def labeled(rows: list[dict[str, Any]], mirror: Mirror) -> Iterator[tuple[str, dict[str, float], bool]]:
-    """Yield, for each judged statement: its dialogue, its signals (numbers that describe it), and the verdict."""
-    verdicts = {(row["source"], row["dialogue"], row["turn"], row["sum"]): bool(row["useful"]) for row in rows}
-    reader = make_sentence_reader(DEFAULT_READER)
-    assert reader is not None
-    for source in sorted({row["source"] for row in rows}):
-        wanted = {row["dialogue"] for row in rows if row["source"] == source}
-        for name, turns in READERS[source](mirror):
-            before = ""
-            for number, (is_user, text) in enumerate(turns if name in wanted else ()):
-                language = detect_language(text)
-                context = Context(before=before, books=rulebooks(language), reader=reader, language=language)
-                for each, _, _ in candidates(own_clauses(text[:MAX_CHARACTERS], language), context) if is_user else ():
-                    verdict = verdicts.get((source, name, number, checksum(each.text)))
-                    if verdict is not None:
-                        yield f"{source}:{name}", signals(each), verdict
-                before = text
+def _network(weights: Weights) -> Reader:
+    """Return the reader's layers, without the random shift of weights with which further training begins."""
+    trunk = continued(weights, spread=False)[0]
+    network = Reader(trunk.encoder(), 0.0).eval()
+    network.round(rounds=True)
+    return network
 
 
-def labeled_talks(path: Path) -> Iterator[tuple[str, dict[str, float], bool]]:
-    """Yield the same for each judged statement of the conversations that we wrote."""
-    reader = make_sentence_reader(DEFAULT_READER)
-    assert reader is not None
-    for talk in map(json.loads, path.read_text(encoding="utf-8").splitlines()):
-        before: str = ""
-        earlier: tuple[str, ...] = ()
-        for is_user, text in talk["turns"] if talk["part"] == "tune" else ():
-            language = detect_language(text) or detect_language(before)
-            context = Context(before=before, books=rulebooks(language), reader=reader, language=language, earlier=earlier)
-            for each, _, _ in candidates(own_clauses(text, language), context) if is_user else ():
-                verdict = talk["verdicts"].get(each.own)
-                if verdict is not None:
-                    yield talk["id"], signals(each), verdict == "useful"
-            before, earlier = (before, (*earlier, text)[-MAX_MESSAGES_BACK:]) if is_user else (text, earlier)
+def _heads(weights: Weights) -> dict[str, np.ndarray]:
+    """Return all weights, with those of the heads in the form that ``to_onnx.write`` takes."""
+    heads = continued(weights, spread=False)[1]
+    return {name: value for name, value in weights.tensors.items() if not name.startswith(JUDGE)} | heads
 
 
-def fitted(x: Floats, y: Floats) -> Floats:
-    """Return the weights of a logistic regression with an L2 penalty. The bias is the last weight."""
-    z = np.c_[x, np.ones(len(x))]
-    weights = np.zeros(z.shape[1])
-    penalty = np.eye(len(weights)) * PENALTY
-    penalty[-1, -1] = 1e-3
-    for _ in range(30):  # Newton's method
-        p = 1 / (1 + np.exp(-z @ weights))
-        weights -= np.linalg.solve((z * (p * (1 - p))[:, None]).T @ z + penalty, z.T @ (p - y) + penalty @ weights)
-    return weights
+def features(network: Reader, inputs: Sequence[Input]) -> np.ndarray:
+    """Return the features of each input."""
+    order = np.argsort([len(one.ids) for one in inputs], kind="stable")
+    found: list[np.ndarray] = [np.empty(0)] * len(inputs)
+    with torch.no_grad():
+        for start in range(0, len(order), BATCH):
+            rows = order[start : start + BATCH]
+            one = batch([inputs[row] for row in rows])
+            parts = (torch.from_numpy(part) for part in (one.ids, one.kinds, one.lengths))
+            for row, values in zip(rows, network.features(*parts).numpy(), strict=True):
+                found[row] = values
+    return np.stack(found)
 
 
-def predicted(weights: Floats, x: Floats) -> Floats:
-    """Return the predicted probability for each row of ``x``, which contains the signals of one statement."""
-    return np.asarray(1 / (1 + np.exp(-(x @ weights[:-1] + weights[-1]))))
+def fit(x: np.ndarray, y: np.ndarray, penalty: float) -> dict[str, np.ndarray]:
+    """Return the weights of a linear layer: a multinomial logistic regression on standardized features with an L2 penalty."""
+    mean, width = x.mean(0), x.std(0)
+    given, right = torch.from_numpy((x - mean) / width), torch.from_numpy(y)
+    weight = torch.zeros(x.shape[1], len(np.unique(y)), requires_grad=True)
+    bias = torch.zeros(weight.shape[1], requires_grad=True)
+    optimizer = torch.optim.LBFGS([weight, bias], max_iter=200, history_size=20, line_search_fn="strong_wolfe")
+
+    def loss() -> torch.Tensor:
+        optimizer.zero_grad()
+        value = F.cross_entropy(given @ weight + bias, right) + penalty / 2 * weight.square().sum()
+        value.backward()
+        return value
+
+    optimizer.step(loss)
+    scaled = weight.detach().numpy() / width[:, None]
+    return {f"{JUDGE}.weight": scaled.T.copy(), f"{JUDGE}.bias": bias.detach().numpy() - mean @ scaled}
+
+
+def _measured(path: Path, memories: Sequence[Example], inputs: Sequence[Input]) -> dict[str, float]:
+    """Return the AUC of the sum of the first one and the first two verdicts, on the exported reader."""
+    scores = to_onnx.Session(path).predict(inputs, 2)[0]
+    chances = measure.softmax(scores[:, columns()["worth"]])
+    verdicts = np.array([each.labels["worth"] for each in memories])
+    names = ((1, "lasting"), (2, "useful"))
+    return {name: round(measure.auc(chances[:, :count].sum(1), verdicts < count), 3) for count, name in names}
 
 
 if __name__ == "__main__":

@@ -4,12 +4,14 @@ from collections.abc import Sequence
 
 import numpy as np
 import torch
-from model import POSITIONS, Dense, Encoder, Weights
+from model import MATRIX_TOP, POSITIONS, Dense, Encoder, Weights
 from torch import Tensor, nn
 
 from reader.schema import columns
 
 WIDTH = 384
+JUDGE = "judge"
+"""Name of the layer that ``fit_worth.py`` adds for verdicts on memories."""
 ANSWERS = max(part.stop for part in columns().values())
 
 
@@ -40,6 +42,21 @@ class Reader(nn.Module):
             states = layer(states, mask)
         return states
 
+    def features(self, ids: Tensor, kinds: Tensor, lengths: Tensor) -> Tensor:
+        """Return what verdicts on memories are read from: the first token's state and mean states of the text.
+
+        The state is that after the last layer. The means are those after each layer but the first.
+        """
+        trunk = self.trunk
+        places = torch.arange(ids.shape[1], device=ids.device)
+        known = places[None, :] < lengths[:, None]
+        is_text = (known & (kinds == 1)).float()[:, :, None]
+        states, found = trunk.norm(trunk.words(ids) + trunk.positions(places)[None] + trunk.kinds(kinds)), []
+        for layer in trunk.layers:
+            states = layer(states, known[:, None, None, :])
+            found.append((states * is_text).sum(1) / is_text.sum(1))
+        return torch.cat([states[:, 0], *found[1:]], dim=1)
+
     def forward(self, ids: Tensor, kinds: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
         """Return the scores of all answers, and for each token a score for being part of the span."""
         states = self.dropout(self.states(ids, kinds, lengths).float())
@@ -65,18 +82,39 @@ def start(weights: Weights, vocabulary: Sequence[str], layers: Sequence[int]) ->
     return Weights(tensors={**tensors, "words.weight": words})
 
 
-def continued(weights: Weights) -> tuple[Weights, dict[str, np.ndarray]]:
+def continued(weights: Weights, *, spread: bool = True) -> tuple[Weights, dict[str, np.ndarray]]:
     """Return the layers and the heads of an exported reader, to train them further.
 
-    The exported reader has as many positions as it needs; the missing ones are added as zeros and never used.
+    The exported reader has as many positions as it needs; the missing ones are added as zeros and never used. An older reader
+    has no answers for ``worth``. Those of the verdicts ``useful`` and ``minor`` start as "yes" of ``keep``, the others as "no".
     """
-    trunk = {name: value for name, value in weights.tensors.items() if name.split(".")[0] not in ("answers", "span")}
-    heads = {name: value for name, value in weights.tensors.items() if name not in trunk}
+    known = {name: value for name, value in weights.tensors.items() if not name.startswith(JUDGE)}
+    trunk = {name: value for name, value in known.items() if name.split(".")[0] not in ("answers", "span")}
+    if spread:
+        chance = np.random.default_rng(0)
+        trunk |= {name: _spread(value, chance) for name, value in trunk.items() if name.startswith("layers.") and value.ndim == 2}
+    heads = {name: value for name, value in known.items() if name not in trunk}
     positions = trunk["positions.weight"]
     trunk["positions.weight"] = np.pad(positions, ((0, POSITIONS - len(positions)), (0, 0)))
+    answers = len(heads["answers.bias"])
+    if answers < ANSWERS:
+        no, yes = range(*columns()["keep"].indices(answers))
+        for name in ("answers.weight", "answers.bias"):
+            heads[name] = np.concatenate([heads[name], heads[name][..., [yes, yes, no, no]]], axis=-1)
     return Weights(tensors=trunk), {
         name: np.ascontiguousarray(value.T if name.endswith("weight") else value) for name, value in heads.items()
     }
+
+
+def _spread(matrix: np.ndarray, chance: np.random.Generator) -> np.ndarray:
+    """Return a matrix that was read from 8 bits, with each weight moved at random within the range that is rounded to it.
+
+    Rounded, the matrix is the same. Without this, each weight lies in the middle of its range, so rounding undoes all small changes
+    of a further training. The largest weight of each row stays, because it is the row's scale.
+    """
+    largest = np.abs(matrix).max(axis=1, keepdims=True)
+    moved = matrix + chance.uniform(-0.49, 0.49, matrix.shape) * largest / MATRIX_TOP
+    return np.where(np.abs(matrix) < 0.999 * largest, moved, matrix).astype(np.float32).clip(-largest, largest)
 
 
 def prune(weights: Weights, vocabulary: Sequence[str], used: set[str], size: int) -> tuple[Weights, list[str]]:

@@ -18,13 +18,13 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from data.sources import Mirror
+from holdfast.learning.statements.worth import worth
 
 from holdfast.config.models import make_sentence_reader
 from holdfast.learning.statements.context import Context
 from holdfast.learning.statements.own_text import own_clauses
 from holdfast.learning.statements.read import candidates
 from holdfast.learning.statements.rulebook import rulebooks
-from holdfast.learning.statements.worth import worth
 from holdfast.models.local.registry import DEFAULT_READER
 from holdfast.protocols import SentenceReader
 from holdfast.text.language import detect_language

@@ -38,6 +38,7 @@ class Report:
             "span": {name: self._span(rows) for name, rows in groups.items()},
             "consent": self._consent(),
             "change": self._change(),
+            "worth": self._worth(),
         }
 
     def thresholds(self) -> dict[str, float]:
@@ -89,6 +90,19 @@ class Report:
         found = {f"above {one}": measure.precision_recall(scores > one, right) for one in THRESHOLDS}
         chosen = measure.precision_recall(scores > self.thresholds()["keep"], right)
         return {"n": len(rows), "AUC": measure.auc(scores, right), "at the chosen threshold": chosen, **found}
+
+    def _worth(self) -> Result:
+        """Measure how well the answers to ``worth`` and ``keep`` separate judged memories, on the held-out split ``dev``.
+
+        "useful" counts the verdicts ``useful`` and ``minor`` as right, "lasting" only ``useful``.
+        """
+        rows = self._rows(lambda example: example.split == "dev" and example.labels.keys() == {"worth"}, "worth")
+        verdicts, chances, keep = self.labels["worth"][rows], self.chances["worth"][rows], self.chances["keep"][rows, 1]
+        found: Result = {"n": len(rows)}
+        for name, count in (("useful", 2), ("lasting", 1)):
+            right = verdicts < count
+            found[name] = {"AUC": measure.auc(chances[:, :count].sum(1), right), "AUC of keep": measure.auc(keep, right)}
+        return found
 
     def _head(self, head: str, rows: np.ndarray) -> Result:
         rows = rows[self.labels[head][rows] >= 0]
@@ -199,6 +213,8 @@ def line(result: Result) -> str:
     ]
     chosen = keep["real"]["at the chosen threshold"]
     parts.append(f"keep P {chosen['P']:.2f} R {chosen['R']:.2f}")
+    if result["worth"]["n"]:
+        parts.append(" ".join(f"{name} AUC {result['worth'][name]['AUC']:.3f}" for name in ("useful", "lasting")))
     parts.append(f"span {result['span']['real'].get('exact', 0):.2f}/{result['span']['real'].get('overlap F1', 0):.2f}")
     parts.append(f"consent at 1 % {consent['recall at 1 % false alarms']['all']:.3f}")
     parts.append("change " + " ".join(f"{name} {row['share']:.2f}" for name, row in change["right"].items()))

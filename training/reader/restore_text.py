@@ -1,7 +1,8 @@
-"""Restore the text of the real clauses from the sources, which are not in this repository.
+"""Restore the text of the real clauses and memories from the sources, which are not in this repository.
 
 ``labels/real.jsonl`` has a checksum of each clause and its position in the user's turn. ``labels/neighbors.jsonl`` has the same
-for pairs of sentences from one dialogue. The result is a file that git ignores. Each row has an id and the texts: the previous
+for pairs of sentences from one dialogue, and ``labels/memories.jsonl`` for judged memories, which consist of one or more pieces of
+a dialogue. The result is a file that git ignores. Each row has an id and the texts: the previous
 turn, the user's own words before the clause, and the clause; or the old and the new sentence.
 """
 
@@ -31,17 +32,21 @@ def main() -> None:
     parser.add_argument("--mirror", type=Path, required=True, help="folder of bare git directories, owner+name/repo")
     parser.add_argument("--labels", type=Path, default=HERE / "labels" / "real.jsonl")
     parser.add_argument("--pairs", type=Path, default=HERE / "labels" / "neighbors.jsonl")
+    parser.add_argument("--memories", type=Path, default=HERE / "labels" / "memories.jsonl")
     parser.add_argument("--to", type=Path, default=HERE / "bundle" / "texts.jsonl.xz")
     options = parser.parse_args()
     rows = [json.loads(line) for line in options.labels.read_text(encoding="utf-8").splitlines()]
     pairs = [json.loads(line) for line in options.pairs.read_text(encoding="utf-8").splitlines()]
+    memories = [row for row in map(json.loads, options.memories.read_text(encoding="utf-8").splitlines()) if "pieces" in row]
     options.to.parent.mkdir(parents=True, exist_ok=True)
     with lzma.open(options.to, "wt", encoding="utf-8") as file:
         for found in restore(rows, Mirror(options.mirror)):
             file.write(json.dumps(found, ensure_ascii=False) + "\n")
         for found in restore_pairs(pairs, Mirror(options.mirror)):
             file.write(json.dumps(found, ensure_ascii=False) + "\n")
-    print(f"{len(rows)} clauses and {len(pairs)} pairs in {options.to}")
+        for found in restore_memories(memories, Mirror(options.mirror)):
+            file.write(json.dumps(found, ensure_ascii=False) + "\n")
+    print(f"{len(rows)} clauses, {len(pairs)} pairs and {len(memories)} memories in {options.to}")
 
 
 def restore(rows: list[dict[str, Any]], mirror: Mirror) -> Iterator[dict[str, str]]:
@@ -74,6 +79,20 @@ def restore_pairs(rows: list[dict[str, Any]], mirror: Mirror) -> Iterator[dict[s
             yield {"id": row["id"], "old": old, "new": new}
 
 
+def restore_memories(rows: list[dict[str, Any]], mirror: Mirror) -> Iterator[dict[str, str]]:
+    """Yield the text of each judged memory. Raise ``ValueError`` if a text is missing or is not the judged text."""
+    for source in dict.fromkeys(row["source"] for row in rows):
+        mine = [row for row in rows if row["source"] == source]
+        dialogues = {row["id"].rsplit(":", 2)[0] for row in mine}
+        turns = dict(_all_turns(source, mirror, dialogues))
+        for row in mine:
+            dialogue, turn, _ = row["id"].rsplit(":", 2)
+            text = " ".join(turns[f"{dialogue}:{place}"][1][start:end] for place, start, end in row["pieces"])
+            if checksum(text) != row["sum"]:
+                raise ValueError(f"{row['id']}: this is not the memory that was judged; the source has another version")
+            yield {"id": row["id"], "before": turns[f"{dialogue}:{turn}"][0], "text": text}
+
+
 def _key(row: dict[str, Any], side: str) -> str:
     """Return the key of the turn that contains one side of a pair."""
     return ":".join([*row["id"].split(":")[:2], str(row[side][0])])
@@ -84,14 +103,16 @@ def turns_of(source: str, mirror: Mirror, wanted: set[str]) -> dict[str, tuple[s
 
     A key consists of the source, the dialogue and the position of the turn.
     """
-    found = {}
+    dialogues = {key.rsplit(":", 1)[0] for key in wanted}
+    return {key: turn for key, turn in _all_turns(source, mirror, dialogues) if key in wanted}
+
+
+def _all_turns(source: str, mirror: Mirror, dialogues: set[str]) -> Iterator[tuple[str, tuple[str, str]]]:
+    """Yield all turns of some dialogues of a source: the key of the turn, the end of the turn before it, and its text."""
     for name, turns in READERS[source](mirror):
-        safe = re.sub(r"[^\w-]", "_", name)
-        for place in range(len(turns)):
-            key = f"{source}:{safe}:{place}"
-            if key in wanted:
-                found[key] = (_before(turns, place), turns[place][1])
-    return found
+        dialogue = f"{source}:" + re.sub(r"[^\w-]", "_", name)
+        for place in range(len(turns) if dialogue in dialogues else 0):
+            yield f"{dialogue}:{place}", (_before(turns, place), turns[place][1])
 
 
 def _before(turns: list[Turn], place: int) -> str:

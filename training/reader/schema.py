@@ -27,10 +27,12 @@ HEADS: dict[str, tuple[str, ...]] = {
     "consent": ("none", "off_record", "forget", "remember", "resume"),
     "reply": ("no", "yes"),
     "change": ("leaves", "repeats", "ends"),
+    "worth": ("useful", "minor", "junk", "unclear"),
 }
 """The questions with their answers, in the order of the network's output.
 
-Only ``change`` reads a pair of an old and a new claim.
+Only ``change`` reads a pair of an old and a new claim. ``worth`` reads a possible memory: a clause, with the words of other
+sentences that it needs. Its answers are the verdicts of a judge who reads the memory.
 """
 
 DEFAULTS: dict[str, Any] = {

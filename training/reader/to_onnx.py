@@ -10,24 +10,49 @@ import numpy as np
 import onnx
 from export import Graph, model_of, states_of
 from model import Weights
+from onnx import TensorProto
 
 from reader.inputs import MAX_TOKENS, Input, best_span
-from reader.network import ANSWERS
+from reader.network import ANSWERS, JUDGE
+from reader.schema import columns
+
+WORTH = columns()["worth"]
+"""The columns of the answers for ``worth``. They are the last ones."""
 
 
 def write(weights: Weights, path: Path) -> int:
-    """Write a reader to a file and return its size in bytes. The outputs ``answers`` and ``span`` are scores."""
+    """Write a reader to a file and return its size in bytes. The outputs ``answers`` and ``span`` are scores.
+
+    If the weights have a layer for verdicts (``fit_worth.py``), its scores take the place of those for ``worth``.
+    """
     tensors = {**weights.tensors, "positions.weight": weights.tensors["positions.weight"][:MAX_TOKENS]}
     graph = Graph(Weights(tensors=tensors), per_token=True)
     states = states_of(graph, weights.layers, first_only=False)
-    first = graph.add("Gather", states, graph.constant("zero", np.array(0, np.int64)), axis=1)
-    _linear(graph, first, "answers")
+    first = graph.add("Gather", states[-1], graph.constant("zero", np.array(0, np.int64)), axis=1)
+    answers = _linear(graph, first, "answers")
+    if f"{JUDGE}.weight" in tensors:
+        rest = (graph.constant(f"at{number}", np.array([number], np.int64)) for number in (0, WORTH.start, 1))
+        verdicts = _linear(graph, graph.add("Concat", first, *_means(graph, states[1:]), axis=-1), JUDGE)
+        graph.add("Concat", graph.add("Slice", answers, *rest), verdicts, axis=-1)
     graph.nodes[-1].output[0] = "answers"
-    scores = _linear(graph, states, "span")
+    scores = _linear(graph, states[-1], "span")
     graph.add("Squeeze", scores, graph.constant("last", np.array([-1], np.int64)))
     graph.nodes[-1].output[0] = "span"
     onnx.save(model_of(graph, {"answers": ["batch", ANSWERS], "span": ["batch", "tokens"]}), str(path))
     return path.stat().st_size
+
+
+def _means(graph: Graph, layers: Sequence[str]) -> list[str]:
+    """Add nodes for the mean state of the text's tokens after each layer. Tokens of the first part do not count."""
+    is_text = graph.add("Cast", "token_type_ids", to=TensorProto.FLOAT)
+    share = graph.add(
+        "Div", is_text, graph.add("ReduceSum", is_text, graph.constant("rows", np.array([1], np.int64)), keepdims=1)
+    )
+    shares = graph.add("Unsqueeze", share, graph.constant("rows", np.array([1], np.int64)))
+    return [
+        graph.add("Squeeze", graph.add("MatMul", shares, states), graph.constant("rows", np.array([1], np.int64)))
+        for states in layers
+    ]
 
 
 def _linear(graph: Graph, states: str, key: str) -> str:

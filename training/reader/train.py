@@ -73,9 +73,11 @@ class Run:
         kept = self._start()
         self.tokenizer = tokenizer(kept)
         (options.out / "vocab.txt").write_text("\n".join(kept) + "\n", encoding="utf-8")
+        counts = {split: sum(example.split == split for example in self.examples) for split in ("train", "dev", "test")}
+        if options.no_baseline:  # only the baseline needs the training examples as inputs
+            self.examples = [example for example in self.examples if example.split != "train"]
         self.inputs = encode(self.tokenizer, self.examples)
         self.found: list[tuple[float, str, Weights]] = []
-        counts = {split: sum(example.split == split for example in self.examples) for split in ("train", "dev", "test")}
         self.say(f"{counts}, {len(kept)} tokens, {self.weights.layers} layers, on {self.device}")
 
     def say(self, text: str) -> None:

@@ -55,17 +55,19 @@ class ChangeReader:
         if ended is None:
             return reading
         area = ended.area if reading.area in _PASSING else reading.area
-        return replace(reading, keep=max(reading.keep, _KEEP), owner="user", act="statement", meant="fact", area=area)
+        rated = replace(reading, keep=max(reading.keep, _KEEP), worth=max(reading.worth, _KEEP))
+        return replace(rated, owner="user", act="statement", meant="fact", area=area)
 
     def ended_by(self, sentence: str) -> ToldChange | None:
         """Return the known memory that a sentence makes outdated, or None.
 
-        The result is None unless :func:`ends_memory` has returned True for this sentence, or for a longer one that contains it.
+        The result is None unless :func:`ends_memory` has returned True for this sentence, or for one that contains it or that it
+        contains.
         """
         words = plain_words(sentence)
         if len(words.split()) < _MIN_WORDS:
             return self.told.get(words)
-        return next((ended for told, ended in self.told.items() if words in told), None)
+        return next((ended for told, ended in self.told.items() if words in told or told in words), None)
 
     def compare(self, old: str, new: str) -> Comparison:
         """Compare an old statement with a new statement of the same person.

@@ -48,6 +48,8 @@ class Reading:
     """Character position in the sentence at which the words that state the fact begin."""
     end: int
     """Character position in the sentence after the last word that states the fact."""
+    worth: float
+    """Probability, from 0 to 1, that the text is useful as a memory: definite, about the user's life, and clear by itself."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

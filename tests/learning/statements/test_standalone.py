@@ -9,15 +9,15 @@ from holdfast.learning.statements.standalone import (
     is_irreal,
     is_question,
     is_unfinished,
-    points_nowhere,
     refers_to_someone,
+    unnamed,
     without_subordinator,
 )
 
 
 @pytest.mark.parametrize("text", ["I always think about it every year!", "Those are my two favorites."])
 def test_a_pronoun_without_a_noun_is_unresolved(text: str) -> None:
-    assert points_nowhere(text, fold_clause(text))
+    assert unnamed(text, fold_clause(text))
 
 
 @pytest.mark.parametrize(
@@ -32,7 +32,7 @@ def test_a_pronoun_without_a_noun_is_unresolved(text: str) -> None:
     ],
 )
 def test_a_pronoun_after_its_noun_is_resolved(text: str) -> None:
-    assert not points_nowhere(text, fold_clause(text))
+    assert not unnamed(text, fold_clause(text))
 
 
 @pytest.mark.parametrize("text", ["Do you think the birds might still be around", "how long do they expect me to wait"])

@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from holdfast.learning.statements.candidate import Candidate
 from holdfast.learning.statements.clauses import fold_clause
 from holdfast.learning.statements.rulebook import Rulebook, Statement, StatementRule, StatementType
-from holdfast.learning.statements.worth import Candidate
 from holdfast.protocols.sentence_reader import Area, Reading
 from holdfast.runtime.regex import regex
 from holdfast.text.consent.cues import may_wish

@@ -44,7 +44,9 @@ class ProjectReader:
             and reading.owner != "assistant"
             and not (reading.owner == "world" and _COMPARES.search(sentence))
         )
-        return replace(reading, keep=max(reading.keep, _KEEP), owner="user", meant="fact") if is_project_fact else reading
+        if not is_project_fact:
+            return reading
+        return replace(reading, keep=max(reading.keep, _KEEP), worth=max(reading.worth, _KEEP), owner="user", meant="fact")
 
     def compare(self, old: str, new: str) -> Comparison:
         """Compare an old statement with a new statement of the same person.

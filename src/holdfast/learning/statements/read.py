@@ -13,6 +13,7 @@ from typing import Final, Literal, TypeAlias
 
 from holdfast.learning.change_reader import ends_memory
 from holdfast.learning.dating import dated
+from holdfast.learning.statements.candidate import Candidate, concludes, mentions_user, worth
 from holdfast.learning.statements.clauses import ANNOUNCEMENT, clauses, fold_clause
 from holdfast.learning.statements.compose import MIN_REMEMBER, asks_to_remember, statement_of
 from holdfast.learning.statements.context import Context
@@ -28,7 +29,6 @@ from holdfast.learning.statements.standalone import (
     without_subordinator,
 )
 from holdfast.learning.statements.trim import trimmed
-from holdfast.learning.statements.worth import Candidate, concludes, mentions_user, worth
 from holdfast.protocols.sentence_reader import Reading, SentenceReader
 from holdfast.runtime.regex import regex
 from holdfast.text.consent.cues import may_wish, shows_in_part
@@ -46,8 +46,8 @@ A sentence below it is dropped, unless a rule matches it or it states a decision
 """
 _MIN_CORRECTION: Final = 0.5
 """Minimum probability, according to the sentence reader, that a correction is worth keeping."""
-_MIN_WORTH: Final = 0.53
-"""Minimum probability, according to :func:`worth`, that a statement is worth keeping."""
+_MIN_WORTH: Final = 0.5
+"""Minimum probability, according to :func:`worth`, that a statement is useful as a memory."""
 _MIN_REFUSAL: Final = 0.9
 """Minimum probability, from the sentence reader, with which one sentence counts as a wish to forget it or not to keep it."""
 _MIN_OFF_RECORD: Final = 0.9
@@ -67,8 +67,8 @@ _STOP: Final = regex(r"\s*[,;:(–—]\s+|\s+-+\s+")
 _REASON: Final = regex(r"^(?:since|because|given that|como|ya que|porque|dado que)\s+", re.IGNORECASE)
 _OWN_PHRASE: Final = regex(r"(?:my|our|i|i['’]?m|i['’]?ve|we|mis?|nuestr[oa]s?|yo|tengo|soy|estoy|vivo)\b", re.IGNORECASE)
 """Matches the beginning of words about the user or the user's people and things, such as "I" or "my daughter"."""
-_TO_WHOM: Final = regex(r"\ba\s+$")
-"""Matches the Spanish word "a" at the end of a text. It belongs to the person after it: "a mi hermano le gusta el fútbol".
+_TO_WHOM: Final = regex(r"\b(?:a|en|desde|hasta)\s+$", re.IGNORECASE)
+"""Matches a Spanish preposition at the end of a text. It belongs to the words after it: "a mi hermano le gusta el fútbol".
 
 The part of the sentence that the sentence reader marks begins after this word.
 """
@@ -82,8 +82,6 @@ _SINGLE_KEYS: Final = frozenset(
     "name nombre birthday cumpleanos contact contacto home ubicacion work trabajo study estudios diet dieta language idioma".split()
 )
 """Keys of attributes that are stored separately. A sentence with several of them becomes several statements."""
-_LASTING_KEYS: Final = _SINGLE_KEYS | frozenset("health salud family familia pet mascota skill habilidad".split())
-"""Keys of lasting attributes. A statement that a rule assigns to one of them is more likely to be kept."""
 
 
 def read_statements(message: Message, *, before: str, reader: SentenceReader, earlier: Sequence[str] = ()) -> list[Statement]:
@@ -205,7 +203,7 @@ def _candidates_in(said: str, previous: str, context: Context) -> Iterator[_Foun
     """
     if _asks_only(said, context):
         return
-    sentence, reading = said, _read_reply(said, context)
+    sentence, (reading, stands_for) = said, _read_reply(said, context)
     stated = _before_question(sentence)
     if stated and (shorter := context.read(stated)).keep > reading.keep:
         sentence, reading = stated, shorter
@@ -227,24 +225,37 @@ def _candidates_in(said: str, previous: str, context: Context) -> Iterator[_Foun
         if not asked and reading.area != "instruction":
             own = without_subordinator(trimmed(_without_correction(part, context.books), context.read))
         whole = own if len(parts) > 1 or asked else with_context(own, reading, sentence, previous, context)
-        if corrects and whole != own:  # "So she is seven? No, she's eight."
+        if corrects and whole != own and not whole.endswith(part):  # "So she is seven? No, she's eight."
             whole = f"{whole.removesuffix(own)}{part}"
-        found = _candidate(whole, own, reading, part_rule, context)
-        yield replace(found, corrects=corrects, asks=asks_to_remember(reading, said)), part_rule, bool(asked)
+        found = Candidate(
+            text=whole,
+            own=own,
+            reading=reading,
+            judged=stands_for or context.read(whole),
+            instructs=_instructs(part_rule),
+            corrects=corrects,
+            asks=asks_to_remember(reading, said),
+        )
+        yield found, part_rule, bool(asked)
 
 
-def _read_reply(said: str, context: Context) -> Reading:
-    """Analyze a sentence. If it only names one of two alternatives in a question, analyze it as a whole statement."""
+def _read_reply(said: str, context: Context) -> tuple[Reading, Reading | None]:
+    """Analyze a sentence.
+
+    If it only names one of two alternatives in a question, analyze it as a whole statement. The second result is the analysis of
+    this statement, otherwise None.
+    """
     reading = context.read(said)
     told = split_sentences(context.before) if reading.reply else []
     chosen = chosen_statement(answered_question(told), said)
     if not chosen:
-        return reading
+        return reading, None
     stated = context.reader.read(chosen)
     keep = stated.keep if stated.owner == "user" else 0.0
     if keep <= reading.keep:
-        return reading
-    return replace(reading, keep=keep, area=stated.area, owner=stated.owner, time=stated.time, start=0, end=len(said))
+        return reading, None
+    whole = replace(reading, keep=keep, area=stated.area, owner=stated.owner, time=stated.time, start=0, end=len(said))
+    return whole, stated
 
 
 def _parts(text: str, books: Sequence[Rulebook]) -> list[tuple[str, StatementRule | None]]:
@@ -335,23 +346,8 @@ def _may_be_kept(reading: Reading, sentence: str, rule: StatementRule | None, co
     return reading.keep >= _MIN_KEEP or rule is not None or concludes(folded)
 
 
-def _candidate(text: str, own: str, reading: Reading, rule: StatementRule | None, context: Context) -> Candidate:
-    return Candidate(
-        text=text,
-        own=own,
-        reading=reading,
-        rest=context.read(own),
-        language=context.language,
-        ruled=rule is not None and rule.key in _LASTING_KEYS,
-        instructs=_instructs(rule),
-    )
-
-
 def _is_kept(each: Candidate) -> bool:
-    """Return True if a candidate (a possible memory) is worth keeping.
-
-    Decisions, discoveries and corrections are kept even if the sentence reader rates them low.
-    """
+    """Return True if a candidate (a possible memory) is worth keeping."""
     folded = fold_clause(each.own)
     if (
         is_unfinished(folded)
@@ -365,9 +361,7 @@ def _is_kept(each: Candidate) -> bool:
     asked = each.asks and each.reading.act != "question"
     if (asked and is_complete) or (each.instructs and each.text == each.own):
         return True
-    if each.rest.act not in ("question", "smalltalk") and concludes(folded):
-        return True
-    if each.corrects and _VERB.search(folded) and each.rest.keep >= _MIN_CORRECTION:
+    if each.corrects and _VERB.search(folded) and each.judged.keep >= _MIN_CORRECTION:
         return True
     return worth(each) >= _MIN_WORTH
 

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from holdfast.learning.placement import starts_with_project
+from holdfast.learning.statements.candidate import concludes, mentions_user
 from holdfast.learning.statements.clauses import fold_clause
 from holdfast.learning.statements.context import Context
 from holdfast.learning.statements.project_reader import in_project
@@ -22,7 +23,6 @@ from holdfast.learning.statements.standalone import (
     unnamed,
 )
 from holdfast.learning.statements.trim import without_lead
-from holdfast.learning.statements.worth import concludes, mentions_user
 from holdfast.protocols.sentence_reader import Reading
 from holdfast.runtime.regex import regex
 from holdfast.text.dictation import has_verb

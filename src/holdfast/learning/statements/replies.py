@@ -7,7 +7,7 @@ from typing import Final
 from holdfast.learning.statements.clauses import fold_clause
 from holdfast.runtime.regex import regex
 
-__all__ = ["answered_question", "asks_about_task", "chosen_statement", "leaves_person_out", "leaves_topic_out"]
+__all__ = ["answered_question", "chosen_statement", "leaves_person_out", "leaves_topic_out"]
 
 _STOP: Final = regex(r"\s*[,;:(–—]\s+(?:(?:and|but|so|y|pero)\s+)?|\s+-+\s+|\s+(?:but|pero)\s+")
 _SPEAKER: Final = regex(r"\b(?:i|i'\w+|im|me|my|mine|we|we'\w+|our|us|yo|mi|mis|nos|nosotr[oa]s|nuestr[oa]s?)\b")
@@ -25,13 +25,6 @@ _THIRD_PERSON: Final = regex(
     r"|.*\b(?:is|does|was|did|has|will) (?:he|she)\b|.*\b(?:his|her) \w"
 )
 """Matches a question about someone whom it does not name: "¿usa bastón?", "how old is she?"."""
-_YOU: Final = regex(r"\b(?:tus?|te|ti|vos|contigo|usted(?:es)?)\b")
-_YOUR_VERB: Final = regex(
-    r"\W*(?:(?:y|pero|entonces)\s+)?(?:(?:(?:a|de|con|en|para|por|desde|hasta)\s+)?(?:que|quien|como|cuando|donde|cual|cuant[oa]s?)\s+(?:\w+\s+)?)?"
-    r"(?:(?:no|ya|lo|la|le|se)\s+)*\w{2,}[aeio]s\s+\w|\W*(?:donde|como|cuando|que|quien)\s+\w{2,}[aeio]s\b"
-)
-"""Matches a Spanish question whose first verb is in the second person: "¿qué auto tienes ahora?"."""
-_WISH: Final = regex(r"\b(?:quieres|queres|quiere|quieren)\s+\w+[aei]r\b")
 _MIN_QUESTION_WORDS: Final = 2
 _MAX_REPLY_WORDS: Final = 4
 _ARTICLE: Final = r"(?:(?:the|an?|el|la|los|las|una?|al|in|at|by|en|de|con)\s+)*"
@@ -81,15 +74,6 @@ def leaves_person_out(question: str) -> bool:
     A Spanish question that addresses the user with "usted" has the same form.
     """
     return _THIRD_PERSON.match(fold_clause(question)) is not None
-
-
-def asks_about_task(question: str) -> bool:
-    """Return True if a Spanish question is probably about the task at hand: "¿colores?", "¿qué quieres anunciar?".
-
-    Such a question does not address the user, or it asks what the user wants to do.
-    """
-    folded = fold_clause(question)
-    return _WISH.search(folded) is not None or not (_YOU.search(folded) or _YOUR_VERB.match(folded))
 
 
 def chosen_statement(question: str, reply: str) -> str:

@@ -18,7 +18,6 @@ __all__ = [
     "is_unfinished",
     "leaves_subject_out",
     "names_no_object",
-    "points_nowhere",
     "refers_to_someone",
     "unnamed",
     "without_subordinator",
@@ -148,14 +147,6 @@ def without_subordinator(text: str) -> str:
     """Return a clause without its leading conjunction: "because I hated it" becomes "I hated it"."""
     found = _SUBORDINATOR.match(text)
     return text if found is None else text[found.end() :]
-
-
-def points_nowhere(text: str, folded: str) -> bool:
-    """Return True if a pronoun in an English statement refers to something that the statement does not name.
-
-    ``folded`` is the statement in lower case and without accents.
-    """
-    return bool(unnamed(text, folded))
 
 
 def unnamed(text: str, folded: str) -> str:

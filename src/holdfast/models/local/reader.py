@@ -38,8 +38,11 @@ _ANSWERS: Final = {
     "wishes": len(get_args(Wish)),
     "reply": 2,
     "change": 3,
+    "worth": 4,
 }
 """Number of classes of each classification, such as ``owner``, in the order of the network's output."""
+_WORTHY: Final = 2
+"""The first two classes of ``worth`` are memories of lasting and of minor use, the others junk and unclear ones."""
 _WORD: Final = re.compile(r"\S+")
 _MIN_CERTAINTY: Final = 0.5
 
@@ -87,6 +90,7 @@ class LocalReader:
             wishes=dict(zip(get_args(Wish), map(float, answers["wishes"]), strict=True)),
             start=start,
             end=end,
+            worth=float(answers["worth"][:_WORTHY].sum()),
         )
 
     def compare(self, old: str, new: str) -> Comparison:

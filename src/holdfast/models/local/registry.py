@@ -331,7 +331,7 @@ _TALK_READER_S: Final = ReaderSpec(
     max_first_characters=300,
     max_tokens=128,
     files=(
-        _own("talk-reader-s/model.onnx", "37e12a0f688dc5b39df9f355af0790976f11efdde0bf0254557016eb94c765c3", 24_607_760),
+        _own("talk-reader-s/model.onnx", "af5fb608d33435b3e9fc7aaf844bfdaca294f06d0e596c85976755b800d34385", 24_652_222),
         _own("talk-reader-s/vocab.txt", "f2e0bf18bfeffe825796395160b6e4aa2c9349d75a2dc2f2132b1388a9aadbe3", 273_034),
     ),
 )
