@@ -18,9 +18,9 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from data.sources import Mirror
-from holdfast.learning.statements.worth import worth
 
 from holdfast.config.models import make_sentence_reader
+from holdfast.learning.statements.candidate import worth
 from holdfast.learning.statements.context import Context
 from holdfast.learning.statements.own_text import own_clauses
 from holdfast.learning.statements.read import candidates

@@ -15,11 +15,14 @@ _FIRST_PERSON: Final = regex(
 )
 _CONCLUDED: Final = regex(
     r"\b(?:i|we)(?:'ve| have| had)? (?:just |finally |also |already |now )?(?:decided|agreed|chose|chosen|settled on|found out|figured out|discovered)\b"
-    r"|\bwe'?re going with\b|\blet'?s (?:use|go with|stick with)\b|\bturns out\b|\bit turned out\b"
+    r"|\bwe'?re going with\b|\blet'?s (?:use|go with|stick with)\b|\bturns out\b|\bit turned out\b(?! (?:\w+ )?(?:well|good|great|nice|fine|okay|ok|perfect\w*|delicious|amazing|bad|badly))"
     r"|\b(?:decid[ií]|decidimos|(?:he|hemos) decidido|eleg[ií]|elegimos|acord[eé]|acordamos|(?:he|hemos) acordado|quedamos en"
     r"|me enter[eé] de|nos enteramos de|vamos con|usemos|resulta que|resulto que|descubr[ií]|descubrimos)\b"
 )
-"""Matches a decision or a discovery, in a text in lower case without accents."""
+"""Matches a decision or a discovery, in a text in lower case without accents.
+
+Such a statement is kept even if the sentence reader rates it low.
+"""
 _PLURAL: Final = regex(r"\b(?:we|our|nosotr[oa]s|nuestr[oa]s?|\w{2,}(?:amos|emos|imos))\b")
 _MAX_LOGIT: Final = 4.0
 _KEEP_WEIGHT: Final = 0.2
@@ -29,6 +32,8 @@ The network rates short plain facts, such as "I have a tattoo", lower as memorie
 """
 _REPLY_WEIGHT: Final = 0.4
 """Weight of a question before the user's words. Judged replies are as useful as other memories down to a lower score."""
+_HOME_WEIGHT: Final = 2.0
+"""Weight of a home or a move that a rule recognizes. The network rates names of places that it does not know too low."""
 _TEAM_WEIGHT: Final = 1.0
 """Weight of how a team works ("we deploy with Helm"). The judged memories of conversations have too few of such facts."""
 
@@ -47,6 +52,8 @@ class Candidate:
     """The sentence reader's analysis of ``text``, or of the statement that a reply stands for."""
     instructs: bool = False
     """True if, according to a rule, the text tells the assistant what to do from now on."""
+    names_home: bool = False
+    """True if, according to a rule, the text says where the user lives or moved."""
     corrects: bool = False
     """True if the sentence begins like a correction of an earlier statement."""
     asks: bool = False
@@ -59,7 +66,7 @@ def worth(each: Candidate) -> float:
     is_team = judged.area == "work" and judged.time == "stable" and _PLURAL.search(fold_clause(each.own)) is not None
     is_reply = "?" in each.text.removesuffix(each.own)
     score = _logit(judged.worth) + _KEEP_WEIGHT * _logit(each.reading.keep)
-    score += _REPLY_WEIGHT * is_reply + _TEAM_WEIGHT * is_team
+    score += _REPLY_WEIGHT * is_reply + _HOME_WEIGHT * each.names_home + _TEAM_WEIGHT * is_team
     return 1 / (1 + math.exp(-score))
 
 

@@ -82,6 +82,7 @@ _SINGLE_KEYS: Final = frozenset(
     "name nombre birthday cumpleanos contact contacto home ubicacion work trabajo study estudios diet dieta language idioma".split()
 )
 """Keys of attributes that are stored separately. A sentence with several of them becomes several statements."""
+_HOME_KEYS: Final = ("home", "ubicacion")
 
 
 def read_statements(message: Message, *, before: str, reader: SentenceReader, earlier: Sequence[str] = ()) -> list[Statement]:
@@ -233,6 +234,7 @@ def _candidates_in(said: str, previous: str, context: Context) -> Iterator[_Foun
             reading=reading,
             judged=stands_for or context.read(whole),
             instructs=_instructs(part_rule),
+            names_home=part_rule is not None and part_rule.key in _HOME_KEYS,
             corrects=corrects,
             asks=asks_to_remember(reading, said),
         )
@@ -347,7 +349,10 @@ def _may_be_kept(reading: Reading, sentence: str, rule: StatementRule | None, co
 
 
 def _is_kept(each: Candidate) -> bool:
-    """Return True if a candidate (a possible memory) is worth keeping."""
+    """Return True if a candidate (a possible memory) is worth keeping.
+
+    Decisions, discoveries and corrections are kept even if the sentence reader rates them low.
+    """
     folded = fold_clause(each.own)
     if (
         is_unfinished(folded)
@@ -360,6 +365,8 @@ def _is_kept(each: Candidate) -> bool:
     is_complete = not each.reading.reply or each.text != each.own
     asked = each.asks and each.reading.act != "question"
     if (asked and is_complete) or (each.instructs and each.text == each.own):
+        return True
+    if each.judged.act not in ("question", "smalltalk") and concludes(folded):
         return True
     if each.corrects and _VERB.search(folded) and each.judged.keep >= _MIN_CORRECTION:
         return True
