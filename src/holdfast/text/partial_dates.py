@@ -9,7 +9,7 @@ from holdfast.text.relative_dates import written_day
 from holdfast.text.stated_dates import StatedDate, dates_without_year, is_past, is_past_at, nearest_year, points_ahead, year_of
 from holdfast.text.wordlists import MONTHS
 
-__all__ = ["Tense", "with_years"]
+__all__ = ["Tense", "names_day_or_season", "with_years"]
 
 Tense: TypeAlias = Literal["past", "future"]
 
@@ -66,6 +66,11 @@ def _tense_at(text: str, start: int, tense: Tense) -> Tense | None:
     if points_ahead(text, start):
         return "future"
     return tense if tense == "future" or not is_past(text) or is_past_at(text, start) else None
+
+
+def names_day_or_season(text: str) -> bool:
+    """Return True if a text names a month, a day of a month or a season."""
+    return bool(dates_without_year(text)) or _SEASON.search(text) is not None
 
 
 def _seasons(text: str, *, unclear: bool) -> list[re.Match[str]]:

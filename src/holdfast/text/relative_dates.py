@@ -9,7 +9,7 @@ from holdfast.runtime.regex import regex
 from holdfast.text.clean import fold_letters
 from holdfast.text.wordlists import DAYS, MONTHS, NUMBERS
 
-__all__ = ["dates_in", "lasting_since", "spans_in", "with_dates", "with_weekdays", "written_day"]
+__all__ = ["dates_in", "lasting_since", "names_weekday", "spans_in", "with_dates", "with_weekdays", "written_day"]
 
 _DAY: Final = timedelta(days=1)
 _WEEKDAYS: Final = {name: number for number, name in enumerate(dict.fromkeys(DAYS.values()))}
@@ -75,6 +75,12 @@ def with_weekdays(text: str, at: datetime, *, future: bool) -> str:
             pieces += [text[end : match.end()], f" ({_written(day, 'day', spanish=match['el'] is not None)})"]
             end = match.end()
     return "".join([*pieces, text[end:]])
+
+
+def names_weekday(text: str) -> bool:
+    """Return True if a text names a single weekday ("on Friday"), not a recurring one ("every Friday")."""
+    folded = fold_letters(text)
+    return _BARE_WEEKDAY.search(folded) is not None and _EVERY_WEEK.search(folded) is None
 
 
 def dates_in(text: str, at: datetime) -> list[datetime]:
