@@ -22,6 +22,8 @@ _NAMES: Final = {
     "scored": "the same, other conversations",
     "refitted": "with references checked, same as above",
     "unseen": "2026-11-18, 45 other sessions",
+    "signals": "the same version, 53 other sessions",
+    "verdicts": "judged by the reader, the same sessions",
 }
 
 
