@@ -7,8 +7,6 @@ import pytest
 from holdfast.config.models import make_sentence_reader
 from holdfast.learning.statements.candidate import Candidate, worth
 
-pytestmark = pytest.mark.ledger("X23")
-
 
 def _candidate(text: str, *, asked: str = "") -> Candidate:
     reader = make_sentence_reader("talk-reader-s")
