@@ -1,7 +1,8 @@
 """Wishes in ordinary situations, and sentences that resemble them, through the public interface.
 
-The author of ``situations.jsonl`` knew neither the rules nor the training text, and the file was frozen before it was measured:
-142 of 150 wishes were obeyed, and 4 of 150 other messages were mistaken. The minima below are these figures.
+The authors of ``situations.jsonl`` and ``everyday.jsonl`` knew neither the rules nor the training text, and the files were frozen before
+they were measured: 142 and 147 of 150 wishes were obeyed, and 4 and 0 of 150 other messages were mistaken. The second author's wishes are
+plainer. The limits below are these figures.
 """
 
 import json
@@ -13,7 +14,10 @@ import pytest
 from holdfast import Engine
 
 pytestmark = [pytest.mark.ledger("X21"), pytest.mark.long]
-ROWS = [json.loads(line) for line in (Path(__file__).parent / "situations.jsonl").read_text("utf-8").splitlines()]
+
+
+def _rows(name: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (Path(__file__).parent / f"{name}.jsonl").read_text("utf-8").splitlines()]
 
 
 def _is_obeyed(memory: Engine, row: dict[str, Any]) -> bool:
@@ -27,11 +31,13 @@ def _is_obeyed(memory: Engine, row: dict[str, Any]) -> bool:
     return consent is not None and consent.wish in ("off_record", "forget")
 
 
-def test_wishes_in_ordinary_situations_are_obeyed(memory: Engine) -> None:
-    missed = [row["text"] for row in ROWS if row["wish"] != "none" and not _is_obeyed(memory, row)]
-    assert len(missed) <= 8, missed
+@pytest.mark.parametrize(("name", "limit"), [("situations", 8), ("everyday", 3)])
+def test_wishes_in_ordinary_situations_are_obeyed(memory: Engine, name: str, limit: int) -> None:
+    missed = [row["text"] for row in _rows(name) if row["wish"] != "none" and not _is_obeyed(memory, row)]
+    assert len(missed) <= limit, missed
 
 
-def test_similar_messages_in_ordinary_situations_are_no_wishes(memory: Engine) -> None:
-    mistaken = [row["text"] for row in ROWS if row["wish"] == "none" and _is_obeyed(memory, row)]
-    assert len(mistaken) <= 4, mistaken
+@pytest.mark.parametrize(("name", "limit"), [("situations", 4), ("everyday", 0)])
+def test_similar_messages_in_ordinary_situations_are_no_wishes(memory: Engine, name: str, limit: int) -> None:
+    mistaken = [row["text"] for row in _rows(name) if row["wish"] == "none" and _is_obeyed(memory, row)]
+    assert len(mistaken) <= limit, mistaken

@@ -1,7 +1,8 @@
-"""Replies, facts inside requests and changes of fact, in the words of eleven speakers, learned through the public interface.
+"""Replies, facts inside requests and changes of fact, in the words of many speakers, learned through the public interface.
 
-The author of ``voices.jsonl`` had not read the rules. Rows whose ``source`` is ``first`` were used to tune the rules; rows with
-``second`` were held out. ``says`` lists what one memory must contain: alternatives are separated by
+The authors of ``voices.jsonl`` had not read the rules. Rows whose ``source`` is ``first`` were used to tune the rules; rows with
+``second`` were held out. Rows with ``third`` are another author's, frozen before they were measured; half of their missed changes
+were read afterwards. The sideways changes of ``third`` are the hardest ones: few say what changed. ``says`` lists what one memory must contain: alternatives are separated by
 ``|``, and several conditions by ``;``.
 """
 
@@ -69,6 +70,10 @@ def _is_right(row: dict[str, Any], before: list[str], after: list[str]) -> bool:
         ("second", "direct", 0.85),
         ("first", "sideways", 0.58),
         ("second", "sideways", 0.45),
+        ("third", "reply", 0.84),
+        ("third", "request", 0.86),
+        ("third", "direct", 0.7),
+        ("third", "sideways", 0.17),
     ],
 )
 def test_statements_of_many_speakers_are_learned(memory: Engine, source: str, part: str, least: float) -> None:
@@ -78,7 +83,7 @@ def test_statements_of_many_speakers_are_learned(memory: Engine, source: str, pa
     assert sum(right) / len(rows) >= least
 
 
-@pytest.mark.parametrize("source", ["first", "second"])
+@pytest.mark.parametrize("source", ["first", "second", "third"])
 def test_a_statement_about_something_else_ends_nothing(memory: Engine, source: str) -> None:
     rows = [row for row in ROWS if (row["source"], row["part"]) == (source, "look-alike")]
     before, after = _learn(memory, rows)
