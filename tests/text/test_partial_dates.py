@@ -59,3 +59,14 @@ def test_a_recurring_or_unclear_date_gets_no_year(said: str, tense: Tense) -> No
 
 def test_a_reported_event_is_in_the_past_whatever_its_words_are() -> None:
     assert begin_and_end("In May I ran a marathon.", NOVEMBER, is_event=True, past=True) == {"happened_at": "2026-05"}
+
+
+@pytest.mark.parametrize(
+    ("said", "dated"),
+    [
+        ("I edit the film July 16-18.", "I edit the film July 16-18, 2024."),
+        ("We are in Rome April 3 – 10th, all of us.", "We are in Rome April 3 – 10th, 2024, all of us."),
+    ],
+)
+def test_the_year_of_a_range_of_days_follows_its_last_day(said: str, dated: str) -> None:
+    assert with_years(said, datetime(2024, 3, 20, tzinfo=UTC), "future") == dated

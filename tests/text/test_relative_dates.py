@@ -176,6 +176,37 @@ def test_the_weekday_of_a_deadline_is_in_the_future(said: str) -> None:
     assert with_weekdays(said, SUNDAY, future=False) == with_weekdays(said, SUNDAY, future=True)
 
 
+@pytest.mark.parametrize(
+    "said",
+    [
+        "we meet on Monday, February 27th",
+        "nos vemos el lunes, febrero 27",
+        "I queued for hours on Black Friday",
+        "we have tacos on Taco Tuesday",
+        "trabajo el viernes santo",
+        "compré la tele el viernes negro",
+        "I arrive on a Friday, early",
+    ],
+)
+def test_a_weekday_with_a_date_or_a_name_of_its_own_gets_no_other_date(said: str) -> None:
+    assert with_weekdays(said, SUNDAY, future=False) == said
+
+
+@pytest.mark.parametrize(
+    "said", ["it feels like just yesterday", "it seems like yesterday", "parece que fue ayer", "como si fuera ayer"]
+)
+def test_a_comparison_with_yesterday_gets_no_date(said: str) -> None:
+    assert with_dates(said, SUNDAY) == said
+
+
+def test_a_wish_for_a_day_is_no_comparison() -> None:
+    assert with_dates("I would like tomorrow off", SUNDAY) == "I would like tomorrow (2 March 2026) off"
+
+
+def test_a_weekday_after_a_capitalized_word_that_is_no_name_gets_its_date() -> None:
+    assert with_weekdays("On Friday I fly to Oslo", SUNDAY, future=True) == "On Friday (6 March 2026) I fly to Oslo"
+
+
 def test_several_dates_are_added_each_in_its_place() -> None:
     said = "Yesterday I signed, tomorrow I move."
     assert with_dates(said, SUNDAY) == "Yesterday (28 February 2026) I signed, tomorrow (2 March 2026) I move."

@@ -34,6 +34,8 @@ _DAY_OF_MONTH: Final = regex(
     r"(?<!\bno )(?<!\bnot )\b(?:on the (?P<day>\d{1,2}(?:st|nd|rd|th))|el (?P<day_es>(?:día |dia )?\d{1,2}))(?=[.,;!?]|$| at\b| a las?\b| in the\b| por la\b)",
     re.IGNORECASE,
 )
+_LAST_DAY: Final = regex(r"\s?[-–—]\s?\d{1,2}(?:st|nd|rd|th)?\b(?![-–—/:]\d)")
+"""Matches the end of a range of days, after its beginning: the "-18" of "July 16-18"."""
 _SEASON_MONTHS: Final = 3
 _MONTHS: Final = 12
 
@@ -48,7 +50,7 @@ def with_years(text: str, at: datetime, tense: Tense) -> str:
         return text
     unclear = tense == "future" and is_past(text)  # words and tense disagree, so either year may be meant
     found = [
-        (start + len(text[start : start + date.length].rstrip(". ")), _year_after(text, start, date, at, told))
+        (_end_of(text, start, date), _year_after(text, start, date, at, told))
         for start, date in dates_without_year(text)
         if not unclear and (told := _tense_at(text, start, tense)) is not None
     ]
@@ -59,6 +61,13 @@ def with_years(text: str, at: datetime, tense: Tense) -> str:
         pieces += [text[end:place], year]
         end = place
     return "".join([*pieces, text[end:]])
+
+
+def _end_of(text: str, start: int, date: StatedDate) -> int:
+    """Return the end position of a date, or of a range of days that begins with it ("July 16-18")."""
+    end = start + len(text[start : start + date.length].rstrip(". "))
+    last = _LAST_DAY.match(text, end) if date.day else None
+    return end if last is None else last.end()
 
 
 def _tense_at(text: str, start: int, tense: Tense) -> Tense | None:

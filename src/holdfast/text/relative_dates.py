@@ -26,9 +26,9 @@ _PERIOD: Final = r"(?P<unit>week|month|year)"
 _SPANISH_PERIOD: Final = r"(?P<unit>semana|mes|ano)"
 _WEEKDAY: Final = rf"(?P<weekday>{'|'.join(sorted((name for name in DAYS if len(name) > 3), key=len, reverse=True))})"
 _BARE_WEEKDAY: Final = regex(
-    r"(?:(?<!last )(?<!next )(?<!this )(?<!past )(?<!coming )\b(?P<el>el )?)"
+    r"(?:(?<!last )(?<!next )(?<!this )(?<!past )(?<!coming )(?<!\ba )(?<!\bany )(?<!\bsome )(?<!\bone )(?<!another )\b(?P<el>el )?)"
     r"(?P<weekday>monday|tuesday|wednesday|thursday|friday|saturday|sunday|(?<=el )(?:lunes|martes|miercoles|jueves|viernes|sabado|domingo))\b"
-    r"(?! (?:pasado|que viene|proximo))"
+    r"(?! (?:pasado|que viene|proximo|santo|negro|de (?:ramos|ceniza|pascua|resurreccion|gloria)))"
 )
 _EVERY_WEEK: Final = regex(
     r"\b(?:every|each|usually|always|normally|most|cada|todos|todas|siempre|normalmente|suelo|suele|solemos|\w+days|los (?:lunes|martes|miercoles|jueves|viernes|sabados|domingos))\b"
@@ -44,9 +44,17 @@ _OTHER_WEEK: Final = regex(
     r"\s+(?:of )?(?:next|last|the following) week\b|\s+(?:de )?(?:la )?(?:proxima semana|semana (?:que viene|pasada|proxima|siguiente))\b"
 )
 """Matches words after a weekday that name its week: "Friday next week"."""
+_NAMED_DAY: Final = regex(
+    r"\b(?!(?:On|By|Since|Until|Till|From|For|Before|After|Come|Every|Each|And|Or|But|So|It|Is|Was|The|El|Del|Al)\b)[A-ZÁÉÍÓÚÑ][\w'’-]+ $"
+)
+"""Matches a name before the weekday, if a text ends with it: "Black Friday", "Taco Tuesday"."""
+_LIKE: Final = regex(
+    r"\b(?:(?:feel|felt|seem|was|is)\w* (?:just |only )?like|como si (?:fuera|fuese|hubiera sido)|parece que fue|parecio) (?:it was |if it were )?(?:just |only )?$"
+)
+"""Matches the words of a comparison, if a text ends with them: "it feels like just yesterday"."""
 _DEADLINE: Final = regex(r"\b(?:by|until|till|due|due on|para|hasta|antes de) (?:el )?$")
 """Matches the words before the weekday of a deadline, if a text ends with them: "para el lunes"."""
-_HAS_DATE: Final = regex(r"\s*[,(]?\s*(?:\d{1,2}\b|(?:the|el) \d)")
+_HAS_DATE: Final = regex(rf"\s*[,(]?\s*(?:\d{{1,2}}\b|(?:the|el) \d|(?:{'|'.join(MONTHS)}) \d)")
 
 
 def with_dates(text: str, at: datetime) -> str:
@@ -63,7 +71,8 @@ def with_weekdays(text: str, at: datetime, *, future: bool) -> str:
 
     "Friday" means the next Friday after ``at`` if ``future`` is True, and the last Friday before ``at`` if it is False. A
     weekday after a word such as "by" is always in the future. A weekday that has a date already, or follows a word such as
-    "last" or "next", gets no date. A text with a recurring day ("every Friday") is returned unchanged.
+    "last" or "next", gets no date, and neither does a named day such as "Black Friday", or any such day ("a Friday"). A text with a recurring day
+    ("every Friday") is returned unchanged.
     """
     folded = fold_letters(text)
     if _EVERY_WEEK.search(folded):
@@ -71,7 +80,8 @@ def with_weekdays(text: str, at: datetime, *, future: bool) -> str:
     pieces, end = [], 0
     for match in _BARE_WEEKDAY.finditer(folded):
         day, _ = _weekday(1 if future or _DEADLINE.search(folded, 0, match.start("weekday")) else -1)(match, at)
-        if not _HAS_DATE.match(folded, match.end()) and not _OTHER_WEEK.match(folded, match.end()):
+        is_stated = _HAS_DATE.match(folded, match.end()) or _OTHER_WEEK.match(folded, match.end())
+        if not is_stated and not _NAMED_DAY.search(text, 0, match.start("weekday")):
             pieces += [text[end : match.end()], f" ({_written(day, 'day', spanish=match['el'] is not None)})"]
             end = match.end()
     return "".join([*pieces, text[end:]])
@@ -115,7 +125,8 @@ def _matches(text: str, at: datetime, *, stated: bool = False) -> list[tuple[int
     for pattern, spanish, make in _RULES:
         for match in pattern.finditer(folded):
             is_free = all(match.end() <= start or end <= match.start() for start, end in taken)
-            if is_free and (stated or not _HAS_DATE.match(folded, match.end())):
+            is_meant = stated or not (_HAS_DATE.match(folded, match.end()) or _LIKE.search(folded, 0, match.start()))
+            if is_free and is_meant:
                 taken.append(match.span())
                 found.append((*match.span(), *make(match, at), spanish))
     return sorted(found, key=lambda one: one[0])
