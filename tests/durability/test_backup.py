@@ -47,6 +47,12 @@ class Load:
         except BaseException as error:  # noqa: BLE001  (the test must see it)
             self.errors.append(error)
 
+    def wait_for_more(self, known: int, seconds: float = 30.0) -> None:
+        """Wait until more than ``known`` writes are acknowledged."""
+        ends = time.monotonic() + seconds
+        while len(self.acknowledged) <= known and not self.errors and time.monotonic() < ends:
+            time.sleep(0.05)
+
     def stop(self) -> None:
         self._over.set()
         for thread in self._threads:
@@ -88,6 +94,7 @@ def test_ten_backups_under_load_are_complete_and_restored_by_one_command(tmp_pat
         try:
             for number in range(BACKUPS):
                 time.sleep(0.2)
+                load.wait_for_more(len(copies[-1][1]) if copies else 0)
                 before = set(load.acknowledged)
                 copies.append((tmp_path / f"copy{number}.db", before))
                 memory.backup(copies[-1][0])
