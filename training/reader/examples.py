@@ -14,7 +14,7 @@ from reader.schema import HEADS, numbers
 
 _VERDICTS = "ABJW"
 """The verdicts on memories: useful, minor, junk, and unclear or broken. Their order is that of the answers of ``worth``."""
-_PLAIN = ("project_g", "plain_h", "plain_v", "task_j", "task_l")
+_PLAIN = ("project_g", "plain_h", "plain_v", "plain_w", "plain_x", "plain_y", "task_j", "task_l")
 """Sources of ``clauses.jsonl`` whose clauses also count as judged memories."""
 DEV = 12
 """One in this many training dialogues is held out, to choose thresholds and the best of several runs."""
@@ -236,12 +236,13 @@ def among_others(pairs: Sequence[Example], clauses: Sequence[Example]) -> Iterat
 def held(examples: Sequence[Example], new: Sequence[str]) -> Iterator[Example]:
     """Yield the examples for further training of a reader that should change only where it has new labels.
 
-    Wishes, judged memories and the clauses of the sources ``new`` are trained on their labels; all other answers are held. The texts
-    of the labeled pairs are added as clauses without labels, once each, some with the old claim as the previous turn.
+    Wishes, judged memories and the clauses of the sources ``new`` are trained on their labels, and so are all pairs if ``new`` has
+    "pairs". All other answers are held. The texts of the labeled pairs are added as clauses without labels, once each, some with the
+    old claim as the previous turn.
     """
     chance, alone = random.Random(19), dict[str, Example]()
     for one in examples:
-        is_new = one.labels.keys() in ({"consent"}, {"worth"}) or one.source in new
+        is_new = one.labels.keys() in ({"consent"}, {"worth"}) or one.source in new or (one.is_pair and "pairs" in new)
         yield replace(one, is_held=not is_new)
         if one.is_pair and one.how not in ("unrelated", "crossed"):
             first = one.first if chance.random() < 1 / 3 else ""

@@ -26,6 +26,8 @@ WEIGHTS = {"keep": 2.0, "worth": 2.0, "consent": 2.0, "change": 2.0, "time": 0.7
 """Weight of each question in the loss. Questions that are not listed have weight 1."""
 
 
+_MADE = ("unrelated", "crossed", "person")
+"""Pairs made from other texts. All leave the old claim alone."""
 _SCORES = 0.05
 """Weight of the squared distance of scores, next to that of the probabilities, if answers are held."""
 
@@ -46,7 +48,7 @@ class Plan:
     repeats: int
     """Number of times that wishes and pairs are repeated in an epoch."""
     others: float
-    """Share of the pairs of a message and a person's other facts that an epoch draws."""
+    """Share of the made pairs that an epoch draws: unrelated and crossed pairs, and a message and a person's other facts."""
     round_from: float
     """Share of the training after which the layers compute with 8 bits."""
     unknown: float
@@ -114,8 +116,8 @@ class Fit:
         self.reader.round(rounds=False)
 
     def _epoch(self, examples: Sequence[Example], plan: Plan) -> list[Example]:
-        """Return the examples of one epoch: some are repeated, and of the pairs that leave a person's facts alone only some are drawn."""
-        drawn = [example for example in examples if example.how != "person" or self.chance.random() < plan.others]
+        """Return the examples of one epoch: some are repeated, and of the pairs made from other texts only some are drawn."""
+        drawn = [example for example in examples if example.how not in _MADE or self.chance.random() < plan.others]
         return [example for example in drawn for _ in range(plan.repeats if _is_repeated(example) else 1)]
 
     def _note(self, step: int, seconds: float, parts: dict[str, Tensor]) -> None:
@@ -227,13 +229,8 @@ def _is_repeated(example: Example) -> bool:
 
     If answers are held, all others are repeated.
     """
-    if example.is_held is not None:
-        return not example.is_held
-    return (
-        len(example.labels) == 1
-        and example.how not in ("unrelated", "crossed", "person")
-        and not example.how.endswith("among others")
-    )
+    is_made = example.how in _MADE or example.how.endswith("among others")
+    return not is_made and (len(example.labels) == 1 if example.is_held is None else not example.is_held)
 
 
 @dataclass(frozen=True, kw_only=True)

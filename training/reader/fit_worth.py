@@ -23,7 +23,7 @@ from reader import measure, to_onnx
 from reader.examples import Example, read
 from reader.inputs import Input, batch, encode
 from reader.network import JUDGE, Reader, continued
-from reader.schema import columns
+from reader.schema import HEADS, columns
 
 HERE = Path(__file__).resolve().parent
 BATCH = 64
@@ -37,6 +37,9 @@ def main() -> None:
     parser.add_argument("--labels", type=Path, default=HERE / "labels")
     parser.add_argument("--texts", type=Path, default=HERE / "bundle" / "texts.jsonl.xz", help="made by restore_text.py")
     parser.add_argument("--penalty", type=float, default=0.1, help="weight of the squared weights in the loss")
+    parser.add_argument(
+        "--no-wish", type=float, default=0.0, help="added to the score of no wish, so that fewer messages are withheld"
+    )
     options = parser.parse_args()
     weights = dequantize(options.reader / "model.onnx")
     made = tokenizer(read_vocabulary(options.reader / "vocab.txt"))
@@ -45,7 +48,7 @@ def main() -> None:
     network = _network(weights)
     found = features(network, encode(made, train))
     fitted = fit(found, np.array([each.labels["worth"] for each in train]), options.penalty)
-    size = to_onnx.write(replace(weights, tensors=_heads(weights) | fitted), options.into)
+    size = to_onnx.write(replace(weights, tensors=_heads(weights, options.no_wish) | fitted), options.into)
     print(f"{len(train)} memories; {size / 1e6:.2f} MB")
     held = [each for each in memories if each.split == "dev"]
     for name, path in (("before", options.reader / "model.onnx"), ("now", options.into)):
@@ -60,9 +63,14 @@ def _network(weights: Weights) -> Reader:
     return network
 
 
-def _heads(weights: Weights) -> dict[str, np.ndarray]:
-    """Return all weights, with those of the heads in the form that ``to_onnx.write`` takes."""
+def _heads(weights: Weights, no_wish: float) -> dict[str, np.ndarray]:
+    """Return all weights, with those of the heads in the form that ``to_onnx.write`` takes.
+
+    ``no_wish`` is added to the score of the answer that a message has no wish.
+    """
     heads = continued(weights, spread=False)[1]
+    heads["answers.bias"] = heads["answers.bias"].copy()
+    heads["answers.bias"][columns()["consent"].start + HEADS["consent"].index("none")] += no_wish
     return {name: value for name, value in weights.tensors.items() if not name.startswith(JUDGE)} | heads
 
 

@@ -331,7 +331,7 @@ _TALK_READER_S: Final = ReaderSpec(
     max_first_characters=300,
     max_tokens=128,
     files=(
-        _own("talk-reader-s/model.onnx", "af5fb608d33435b3e9fc7aaf844bfdaca294f06d0e596c85976755b800d34385", 24_652_222),
+        _own("talk-reader-s/model.onnx", "bdb38a988c3154ed99fd704b58258e69ed7fa534bf31571db447df98314c6f8f", 24_652_222),
         _own("talk-reader-s/vocab.txt", "f2e0bf18bfeffe825796395160b6e4aa2c9349d75a2dc2f2132b1388a9aadbe3", 273_034),
     ),
 )
