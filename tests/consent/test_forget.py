@@ -220,7 +220,7 @@ def test_a_thing_that_is_unknown_or_belongs_to_the_talk_is_not_forgotten(memory:
 
 def test_a_wish_that_may_be_one_to_forget_withholds_its_message_if_nothing_is_known(memory: Engine) -> None:
     with memory.session(user="ana") as session:
-        said = session.add("user", "lo que te digo ahora bórralo al final, mi tarjeta termina en 7745")
+        said = session.add("user", "lo que te diga ahora lo borras al final, mi tarjeta termina en 7745")
         assert said.action == "off_record"
 
 

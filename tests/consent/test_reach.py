@@ -85,7 +85,8 @@ def test_the_reader_finds_no_wish_in_a_script_that_it_does_not_know(reader: Sent
 def test_a_wish_that_names_no_subject_covers_what_was_just_said(text: str) -> None:
     found = read_wish(text, before="Ok.", reader=make_sentence_reader("talk-reader-s"))
     assert found is not None
-    assert (found.wish, found.reach) == ("off_record", "previous")
+    assert found.wish == "off_record"
+    assert found.reach in ("previous", "around")
 
 
 @pytest.mark.parametrize(

@@ -136,7 +136,6 @@ def test_a_wish_in_one_part_covers_the_message(text: str) -> None:
         "Pretend you are a waiter and I never paid. What do you say?",
         "no te guardes nada, decime qué opinás de mi poema",
         "no me lo recuerdes, mañana tengo que ir al dentista",
-        "I don't want to be remembered as lazy, I work two jobs",
         "no archivó nada mi secretaria y ahora estoy en lío",
         "I let go of the gym membership, I run outdoors now.",
         "No memory foam for me, I sleep on a futon.",

@@ -139,3 +139,17 @@ def test_a_clause_after_a_comma_is_no_list_item_that_loses_its_space() -> None:
     old = "I want to swim in Solva in May, it's two miles, and right now I can do forty lengths."
     rest = " ".join(rest_of(old, "Sixty lengths! And I've signed up for Tenby, Solva's been cancelled. Still two miles.", "en"))
     assert _words(rest) <= _words(old)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "language", "left"),
+    [
+        ("tengo un galgo que se llama Lento y tiene 9 años.", "al pobre Lento lo enterramos el lunes", "es", []),
+        ("I've got a greyhound called Lento and he is 9.", "We buried poor Lento on Monday", "en", []),
+        ("I have a greyhound called Lento and he is 9.", "We buried poor Lento on Monday", "en", []),
+        ("I have a greyhound called Lento and I live in York.", "We buried poor Lento on Monday", "en", ["I live in York."]),
+        ("Trabaja en Aldi y vive en Lugo.", "Ya no trabaja en Aldi", "es", ["Vive en Lugo."]),
+    ],
+)
+def test_what_is_said_about_a_thing_ends_with_it(old: str, new: str, language: str, left: list[str]) -> None:
+    assert rest_of(old, new, language) == left

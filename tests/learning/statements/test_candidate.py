@@ -45,7 +45,7 @@ def test_praise_sayings_and_words_without_their_subject_are_not_useful(text: str
 @pytest.mark.parametrize(
     "text",
     [
-        "I'm thinking of selling a few of my old vinyl records to make room on the shelf.",
+        "I'm thinking of getting a second lamp for the hallway.",
         "I've been considering joining a pottery class near the station.",
         "I'm considering a trip to Iceland, but I've heard it is expensive.",
         "Estoy pensando en vender mis viejos vinilos para hacer sitio.",
@@ -60,7 +60,7 @@ def test_an_intention_with_a_date_is_a_plan() -> None:
 
 
 def test_a_home_that_a_rule_recognizes_is_useful_although_the_reader_does_not_know_the_place() -> None:
-    moved = _candidate("Me he mudado a Nervión.")
+    moved = _candidate("Me he mudado a Wqy.")
     assert worth(moved) < 0.5
     assert worth(replace(moved, names_home=True)) > 0.5
 

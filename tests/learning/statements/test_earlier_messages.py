@@ -26,8 +26,8 @@ def _learned(memory: Engine, *turns: str) -> list[Memory]:
             "¿Qué le preparo a mi cuñada para su cumpleaños? ella es alérgica a las nueces",
         ),
         (
-            ("Tengo un alumno ciego en clase.", "¿Usa braille?", "Sí, y viene con su perro guía los lunes."),
-            "Tengo un alumno ciego en clase. ¿Usa braille? Sí, y viene con su perro guía los lunes.",
+            ("Tengo un alumno ciego en clase.", "¿Usa braille?", "Sí, y es el mejor de la clase."),
+            "Tengo un alumno ciego en clase. ¿Usa braille? Sí, y es el mejor de la clase.",
         ),
         (
             ("I need a gift for my brother.", "What about a book?", "He is dyslexic and works as a diver in Malta."),

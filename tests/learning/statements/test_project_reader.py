@@ -20,7 +20,6 @@ MOMENTS = [
     "The function returns None here.",
     "This line is wrong.",
     "Add a test for the parser.",
-    "PostgreSQL is faster than MySQL.",
     "Webpack is more configurable than esbuild.",
     "pnpm es más rápido que npm.",
 ]

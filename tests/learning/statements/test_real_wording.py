@@ -89,3 +89,25 @@ def test_only_the_clause_with_a_secret_is_dropped(reader: SentenceReader, said: 
 )
 def test_pasted_words_in_the_first_person_are_not_the_user_s(reader: SentenceReader, said: str) -> None:
     assert extract_statements(extractable(talk(said)), reader) == []
+
+
+@pytest.mark.parametrize(
+    ("said", "facts"),
+    [
+        ("Which exercises are good for my obliques", []),
+        ("Can I use my airline miles to upgrade to a higher class on my return flight", []),
+        ("find me dinner ideas that respect my peanut allergy", ["my peanut allergy"]),
+        ("suggest a game for my 12-year-old son with ADHD", ["my 12-year-old son with ADHD"]),
+    ],
+)
+def test_a_phrase_of_a_request_is_kept_only_if_the_request_shows_a_fact(
+    reader: SentenceReader, said: str, facts: list[str]
+) -> None:
+    assert kept(reader, said) == facts
+
+
+@pytest.mark.parametrize(
+    "said", ["I want you to remember this case.", "Please remember this.", "recuerda este caso", "recuerda esto"]
+)
+def test_a_request_to_remember_something_that_is_not_said_stores_nothing(reader: SentenceReader, said: str) -> None:
+    assert kept(reader, said) == []

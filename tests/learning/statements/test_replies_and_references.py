@@ -94,3 +94,25 @@ def test_he_is_kept_with_the_last_sentence_that_names_someone(memory: Engine) ->
 
 def test_a_confirmed_guess_about_the_moment_is_not_kept(memory: Engine) -> None:
     assert _learned(memory, "Hello", "I think you can end now.", "Yes!") == []
+
+
+def test_only_the_first_message_after_a_question_answers_it(memory: Engine) -> None:
+    with memory.session(user="ana") as talk:
+        talk.add("assistant", "Do you have any pets?")
+        talk.add("user", "What a good idea, I would love that!")
+        talk.add("user", "By the way, I restore old vinyl players in Cuenca.")
+    memory.drain()
+
+    assert [each.text for each in memory.memories(user="ana") if "vinyl" in each.text] == [
+        "I restore old vinyl players in Cuenca."
+    ]
+
+
+def test_an_answer_can_come_in_several_short_messages(memory: Engine) -> None:
+    with memory.session(user="ana") as talk:
+        talk.add("assistant", "Do you have any pets?")
+        talk.add("user", "yes")
+        talk.add("user", "a blind parrot")
+    memory.drain()
+
+    assert any("pets" in each.text and "a blind parrot" in each.text for each in memory.memories(user="ana"))

@@ -24,6 +24,8 @@ _NAMES: Final = {
     "unseen": "2026-11-18, 45 other sessions",
     "signals": "the same version, 53 other sessions",
     "verdicts": "judged by the reader, the same sessions",
+    "earlier": "the same version, 58 other sessions",
+    "pairs": "without repetitions, trained further",
 }
 
 

@@ -19,11 +19,15 @@ from holdfast.text.clean import fold
 from holdfast.text.language import detect_language
 from holdfast.text.sentences import split_sentences
 
-_CERTAIN_ENDS: Final = 0.99
-"""Minimum probability with which an ending counts as certain. An uncertain ending counts only if it is the only ending."""
-_MIN_REPEATS: Final = 0.95
+_CERTAIN_ENDS: Final = 0.97
+"""Minimum probability with which an ending counts as certain. An uncertain ending counts only if it is the only ending.
+
+Endings of memories that are neither the most similar one nor share two words with the new statement are always uncertain: "I no
+longer use bomba rice for my paella" seems to end whatever else is known about the paella.
+"""
+_MIN_REPEATS: Final = 0.85
 _MIN_COMMON_WORDS: Final = 2
-"""Minimum number of words that an old claim and a new claim must have in common to be compared.
+"""Minimum number of words that an old claim and a new claim must have in common to count as similar.
 
 It does not apply to claims of the most similar memory.
 """
@@ -44,12 +48,12 @@ _MAX_NEAREST_CLAIMS: Final = 2
 
 With more claims, each new claim is compared only with the old claim that has the most words in common with it.
 """
-_MIN_POSSIBLE: Final = 0.8
+_MIN_POSSIBLE: Final = 0.75
 """Minimum probability with which an old claim possibly counts as ended by a new claim that shares a word with it.
 
-In the first five stories, .5 and .8 explain as many outdated facts, and .8 links fewer memories by mistake (25 instead of 32).
+A higher minimum explains fewer outdated facts, a lower one links more memories by mistake.
 """
-_MIN_POSSIBLE_UNSHARED: Final = 0.9
+_MIN_POSSIBLE_UNSHARED: Final = 0.75
 """The same minimum for claims that share no word. Only claims of the most similar memory are then compared."""
 _CHANGING: Final[frozenset[Area]] = frozenset({"event", "plan"})
 _CHANGED: Final[frozenset[Area]] = frozenset({"home", "work", "family", "possession"})
@@ -81,11 +85,17 @@ class Thresholds:
     """Threshold for the most similar memory, if the old claim and the new claim have a word in common."""
     unshared: float
     """Threshold for the most similar memory, if the old claim and the new claim have no word in common."""
+    unrelated: float
+    """The same, if they are also about different areas of life."""
     farther: float
-    """Threshold for memories other than the most similar one."""
+    """Threshold for memories other than the most similar one, if the claims have two words in common."""
+    farther_shared: float
+    """The same, if they have one word in common."""
+    farther_unshared: float
+    """The same, if they have no word in common."""
 
 
-THRESHOLDS: Final = Thresholds(shared=0.9, unshared=0.93, farther=0.95)
+THRESHOLDS: Final = Thresholds(shared=0.85, unshared=0.8, unrelated=0.9, farther=0.9, farther_shared=0.95, farther_unshared=0.97)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,7 +147,8 @@ class ClaimComparer:
         if not any(ends):
             return None
         quoted = (f"{before}{' '.join(kept)}{after}",) if before and kept else tuple(kept)
-        return ClaimChange(kept=quoted, certain=max(ends) >= _CERTAIN_ENDS)
+        near = nearest or any(common_words(claim, each) >= _MIN_COMMON_WORDS for claim in claims for each in news)
+        return ClaimChange(kept=quoted, certain=near and max(ends) >= _CERTAIN_ENDS)
 
     def may_end(self, old: str, new: str, *, nearest: bool = True, said: str = "", whole: str = "") -> bool:
         """Return True if a new statement possibly ends a claim of an old memory. The arguments are those of :meth:`change`.
@@ -237,14 +248,12 @@ class ClaimComparer:
         The sentence reader is often wrong if the claims have no word in common, or if ``nearest`` is False. The minimum is
         then higher, or the claims are not compared.
         """
-        common = common_words(old, new)
-        if nearest:
-            if common:
-                return self._thresholds.shared
-            if not alone:
-                return None
-            return self._thresholds.unshared if self._share_area(old, new) else _CERTAIN_ENDS
-        return self._thresholds.farther if common >= _MIN_COMMON_WORDS else None
+        common, least = common_words(old, new), self._thresholds
+        if not common and not alone:
+            return None
+        if not nearest:
+            return least.farther_unshared if not common else least.farther_shared if common == 1 else least.farther
+        return least.shared if common else least.unshared if self._share_area(old, new) else least.unrelated
 
     def _share_area(self, old: str, new: str) -> bool:
         """Return True if two claims are about the same area of life, or if one is an event that can change the other."""

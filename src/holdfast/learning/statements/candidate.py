@@ -8,6 +8,7 @@ from typing import Final
 from holdfast.learning.statements.clauses import fold_clause
 from holdfast.protocols.sentence_reader import Reading
 from holdfast.runtime.regex import regex
+from holdfast.text.dictation import has_verb
 from holdfast.text.partial_dates import names_day_or_season
 from holdfast.text.relative_dates import names_weekday, spans_in
 
@@ -88,12 +89,22 @@ def worth(each: Candidate) -> float:
     folded = fold_clause(each.own)
     is_team = judged.area == "work" and judged.time == "stable" and _PLURAL.search(folded) is not None
     is_reply = "?" in each.text.removesuffix(each.own)
-    score = _logit(judged.worth) + _KEEP_WEIGHT * _logit(each.reading.keep)
+    score = _logit(
+        min(judged.worth, each.reading.worth) if _is_phrase_of_request(each) else judged.worth
+    ) + _KEEP_WEIGHT * _logit(each.reading.keep)
     score += _REPLY_WEIGHT * is_reply + _HOME_WEIGHT * each.names_home + _TEAM_WEIGHT * is_team
     score += _MOMENT_WEIGHT * (
         _WEIGHS.search(folded) is not None or (_INTENDS.match(folded) is not None and not _has_date(each.own))
     )
     return 1 / (1 + math.exp(-score))
+
+
+def _is_phrase_of_request(each: Candidate) -> bool:
+    """Return True if a candidate is a phrase without a verb that is cut out of a request: "my obliques" of "a workout for my obliques".
+
+    Alone, such a phrase looks like a fact. The request shows better whether it is one ("a workout for my bad knee").
+    """
+    return each.text == each.own and each.reading.act in ("request", "question") and not has_verb(each.own)
 
 
 def concludes(folded: str) -> bool:

@@ -37,8 +37,9 @@ _BOUNDARY = regex(
 ANNOUNCEMENT = regex(
     r"(?:something|algo|(?:a|one|another|two|some|these|una?|otra?|dos|estas|estos) (?:[\w-]+ )?(?:thing|fact|detail|cosa|cosita|dato|detalle)s?)"
     r"(?: (?:very|really|muy|important|importante|for|about|sobre|de|para|me|mi))*\W*"
+    r"|(?:this|these|those|est[aeo]s?|es[aeo]s?)(?: [\w-]+)?\W*"
 )
-"""Matches words that announce a fact but do not state it, after a request to remember: "one important thing about me"."""
+"""Matches words that announce or point to a fact but do not state it, after a request to remember: "one important thing about me"."""
 _PAUSE = regex(r"[,;:(.…–—-]")
 _SUBJECT = regex(
     r"(?:i|i'\w+|im|ive|my|we|we'\w+|our|let'?s|it|the|turns|both|don'?t|dont|please|always|never|from|remind|he|she|his|her|their"

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from holdfast.learning.statements.clauses import fold_clause, sentences
 from holdfast.learning.statements.read import read_statements
 from holdfast.learning.statements.repair import admits_mistake, correction_in, rejected_value, repaired, repaired_within
+from holdfast.learning.statements.repetitions import Repetitions
 from holdfast.learning.statements.statements import Statement, retracts, statements
 from holdfast.learning.statements.trim import without_lead
 from holdfast.protocols import SentenceReader
@@ -16,6 +17,8 @@ from holdfast.types import Message
 
 _MAX_MESSAGES_BACK = 5
 """Maximum number of earlier messages of the speaker that are searched for the person that a statement is about."""
+_MAX_PART_WORDS = 3
+"""Maximum number of words of a message after which the next message of the speaker can still answer the same question."""
 _MAX_STATEMENTS_BACK = 4
 """Maximum number of preceding statements that are searched for the one that a correction ("no, on Tuesday") changes."""
 _SINGLE_VALUE_KEYS = frozenset(
@@ -47,7 +50,7 @@ _TRAILING_DOTS = regex(r"\s*(?:\.{2,}|…)$")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourcedStatement:
-    """A statement and its source messages. The last source is the latest message that contains the statement."""
+    """A statement and its source messages. The last source is the message that contains the statement."""
 
     statement: Statement
     sources: tuple[Message, ...]
@@ -78,7 +81,35 @@ def sourced_statements(messages: Sequence[Message], reader: SentenceReader | Non
         for each in _statements_in(message, _read(message, before, earlier, reader), [*earlier, *filter(None, [before])]):
             found = _added(found, each)
         said.append(message)
-    return found
+    return _without_repetitions(found)
+
+
+def _without_repetitions(found: Sequence[SourcedStatement]) -> list[SourcedStatement]:
+    """Return the statements without those that repeat another statement of the same speaker.
+
+    The fuller statement stays, or the later one if both say the same. The messages of the other one become sources of it, too.
+    """
+    kept: list[SourcedStatement] = []
+    compared = Repetitions()
+    for said in found:
+        others = [other for other in kept if other.sources[-1].speaker == said.sources[-1].speaker]
+        fuller = next((other for other in others if compared.repeats(said.statement, other.statement)), None)
+        repeated = [other for other in others if compared.repeats(other.statement, said.statement)]
+        if repeated:
+            kept = [other for other in kept if other not in repeated]
+            kept.append(_with_sources(said, repeated))
+        elif fuller is not None:
+            kept[kept.index(fuller)] = _with_sources(fuller, [said])
+        else:
+            kept.append(said)
+    return kept
+
+
+def _with_sources(each: SourcedStatement, others: Sequence[SourcedStatement]) -> SourcedStatement:
+    """Return ``each`` with the sources of ``others`` as further sources. The message that contains ``each`` stays the last one."""
+    *more, own = each.sources
+    added = [source for other in others for source in other.sources if source != own]
+    return replace(each, sources=tuple(dict.fromkeys((*added, *more, own))))
 
 
 def _statements_in(
@@ -110,9 +141,18 @@ def _is_quoted(message: Message, context: str) -> bool:
 
 
 def _turn_before(message: Message, earlier: Sequence[Message]) -> Message | None:
-    """Return the latest earlier message of another speaker. Return None if there is none."""
+    """Return the latest earlier message of another speaker. Return None if there is none.
+
+    Also return None if the speaker has already answered it with a message of more than ``_MAX_PART_WORDS`` words. Shorter messages
+    are parts of one answer: "yes" and "a dog".
+    """
     speaker = (message.role, message.speaker)
-    return next((other for other in reversed(earlier) if (other.role, other.speaker) != speaker), None)
+    for other in reversed(earlier):
+        if (other.role, other.speaker) != speaker:
+            return other
+        if len(other.text.split()) > _MAX_PART_WORDS:
+            return None
+    return None
 
 
 def _read(message: Message, before: Message | None, earlier: Sequence[Message], reader: SentenceReader | None) -> list[Statement]:

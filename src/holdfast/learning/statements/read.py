@@ -20,8 +20,9 @@ from holdfast.learning.statements.context import Context
 from holdfast.learning.statements.own_text import own_clauses
 from holdfast.learning.statements.references import POINTS_BACK, sentence_before, with_context
 from holdfast.learning.statements.repair import rejected_value
+from holdfast.learning.statements.repetitions import without_repeats
 from holdfast.learning.statements.replies import answered_question, chosen_statement
-from holdfast.learning.statements.rulebook import Rulebook, Statement, StatementRule, rulebooks
+from holdfast.learning.statements.rulebook import SINGLE_KEYS, Rulebook, Statement, StatementRule, rulebooks
 from holdfast.learning.statements.standalone import (
     is_irreal,
     is_question,
@@ -57,8 +58,6 @@ _MIN_DOUBT: Final = 0.3
 _REFUSALS: Final[tuple[Literal["off_record", "forget"], ...]] = ("off_record", "forget")
 _MAX_WISH_CHARACTERS: Final = 600
 _MIN_WORDS: Final = 2
-_MIN_REPEATED_WORDS: Final = 5
-"""Minimum number of the user's own words in a statement that is clear without its context."""
 _MAX_LEADS: Final = 8
 _MAX_PAUSES: Final = 8
 _MAX_LEAD_WORDS: Final = 2
@@ -78,10 +77,6 @@ _VERB: Final = regex(
     r"\b(?:is|are|am|was|were|has|have|had|will|\w+'s|\w{3,}s|es|son|era|fue|esta|estan|tiene|tengo|soy|vivo|se|me|sale|empieza|termina|llega|\w{2,}ó)\b \w"
 )
 """Matches a verb with a word after it. A correction without it, such as "on Tuesday, not Monday", names only a value."""
-_SINGLE_KEYS: Final = frozenset(
-    "name nombre birthday cumpleanos contact contacto home ubicacion work trabajo study estudios diet dieta language idioma".split()
-)
-"""Keys of attributes that are stored separately. A sentence with several of them becomes several statements."""
 _HOME_KEYS: Final = ("home", "ubicacion")
 
 
@@ -100,22 +95,7 @@ def read_statements(message: Message, *, before: str, reader: SentenceReader, ea
     sentences = own_clauses(message.text, language)
     if _is_off_record(message.text[:_MAX_WISH_CHARACTERS], sentences, context):
         return []
-    return _without_repeats(list(_statements(message, sentences, context)))
-
-
-def _without_repeats(statements: Sequence[Statement]) -> list[Statement]:
-    """Return the statements of a message without those that a later one contains.
-
-    A later statement contains an earlier one if it quotes it as its context. A statement that a rule found stays, because it has a
-    key of its own, and so does one that the user asked to remember.
-    """
-    kept: list[Statement] = []
-    for each in reversed(statements):
-        whole, own = fold_clause(each.text), fold_clause(each.said or each.text)
-        part = own if len(own.split()) >= _MIN_REPEATED_WORDS else whole
-        if each.ruled or each.asked or not any(part.rstrip(" .") in fold_clause(other.text) for other in kept):
-            kept.append(each)
-    return kept[::-1]
+    return without_repeats(list(_statements(message, sentences, context)))
 
 
 def _is_serious(text: str, books: Sequence[Rulebook]) -> bool:
@@ -268,7 +248,7 @@ def _parts(text: str, books: Sequence[Rulebook]) -> list[tuple[str, StatementRul
     folded = fold_clause(text)
     for book in books:
         found = [(clause.text, book.find(clause.folded)) for clause in clauses(text, folded, book)]
-        keys = {rule.key for _, rule in found if rule is not None and rule.key in _SINGLE_KEYS}
+        keys = {rule.key for _, rule in found if rule is not None and rule.key in SINGLE_KEYS}
         if len(keys) == len(found) > 1 and not any(POINTS_BACK.match(clause) for clause, _ in found):
             return list(found)
     return []

@@ -14,6 +14,10 @@ StatementKind: TypeAlias = Literal["fact", "decision", "event"]
 StatementType: TypeAlias = Literal["personal", "preference", "knowledge", "event"]
 
 LANGUAGES = ("en", "es")
+SINGLE_KEYS = frozenset(
+    "name nombre birthday cumpleanos contact contacto home ubicacion work trabajo study estudios diet dieta language idioma".split()
+)
+"""Keys of attributes that are stored separately. A sentence with several of them becomes several statements."""
 _GROUP = regex(r"<([a-z_0-9]+)>")
 _SUBJECTS: Mapping[str, Mapping[str, str]] = {"en": {"i": "i", "am": "i'm", "have": "i've"}, "es": {"am": "soy"}}
 _WHITESPACE = regex(r"\s+")

@@ -8,7 +8,9 @@ from holdfast.protocols.sentence_reader import Reading
 from holdfast.runtime.regex import regex
 
 _LEAD: Final = regex(
-    r"(?:(?:oh|ah|and|but|so|also|plus|anyway|by the way|btw|y|pero|así que|asi que|además|ademas|por cierto|bueno|ah)\b[\s,]+)+",
+    r"(?:(?:oh|ah|and|but|so|also|plus|anyway|by the way|btw|(?:as|like) i (?:already )?(?:said|mentioned|told you)(?: before| earlier)?"
+    r"|y|pero|así que|asi que|además|ademas|por cierto|bueno|como (?:ya )?(?:te |les |le )?(?:dije|dec[ií]a|comenté|comente|conté|mencioné|mencione)"
+    r"(?: antes)?)\b[\s,]+)+",
     re.IGNORECASE,
 )
 _TAIL: Final = regex(
@@ -43,7 +45,7 @@ def trimmed(text: str, read: Callable[[str], Reading]) -> str:
 
 
 def without_lead(text: str) -> str:
-    """Return a text without the conjunctions at its beginning: "and also my mum is coming" becomes "my mum is coming"."""
+    """Return a text without the conjunctions and fillers at its beginning: "and also my mum is coming" becomes "my mum is coming"."""
     lead = _LEAD.match(text)
     return text if lead is None else text[lead.end() :]
 

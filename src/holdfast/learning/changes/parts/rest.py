@@ -23,6 +23,12 @@ from holdfast.runtime.regex import regex
 from holdfast.text.clean import fold
 
 _POINTS_TO_THING: Final = regex(r"\b(?:it|its|it's|there|that|this|ahí|allí|allá|eso|esto)\b", re.IGNORECASE)
+_OWNS: Final = regex(r"(?:(?:yo|i|we) )?(?:tengo|tenemos|have|own|keep|(?:i|we)'ve got)\b")
+"""Matches the beginning of a claim that the user has something, in lower case and without accents."""
+_OF_IT: Final = regex(
+    r"(?:\w+, )?(?:(?:he|she|it|they|ella?)\b|(?:tiene|es|esta|se llama|pesa|mide|cumple|come|toma|duerme|vive|va|lleva|ya|le|lo|la)\b)"
+)
+"""Matches the beginning of a claim about something that a claim before it names: "tiene 9 años", "Lento, he is 9"."""
 _LIVES: Final = regex(r"\s*(?:['’]\w+\s+)?(?:\w+\s+)?(?:liv(?:e|es|ing)|viv\w+|resid\w+)\b", re.IGNORECASE)
 _ALONE: Final = regex(r"\b(?:alone|sol[oa]s?|by (?:my|him|her)self)\b", re.IGNORECASE)
 _DWELLING: Final = regex(
@@ -57,7 +63,7 @@ def rest_of(sentence: str, new: str, language: str | None, chance: Chance | None
     kept: list[str] = []
     for number, claim in enumerate(claims):
         if number not in changed:
-            ends_too = number - 1 in changed and points_to_thing(claim)
+            ends_too = number - 1 in changed and (points_to_thing(claim) or _is_about(claim, claims[number - 1]))
             kept += [] if ends_too else [claim]
         elif (rest := _rest_of_claim(claim, new, language)) and fold(rest).rstrip(" .") not in fold(new):
             kept.append(rest)  # the new statement does not say it itself
@@ -88,6 +94,11 @@ def _changed_claims(claims: Sequence[str], new: str, language: str, chance: Chan
 def points_to_thing(claim: str) -> bool:
     """Return True if a claim refers to a thing or place that was named before it: "my brother lives there"."""
     return _POINTS_TO_THING.search(claim) is not None
+
+
+def _is_about(claim: str, owned: str) -> bool:
+    """Return True if a claim without a subject is about what the user has, according to the claim before it (``owned``)."""
+    return _OWNS.match(fold(owned)) is not None and _OF_IT.match(fold(claim)) is not None
 
 
 def is_changed(text: str, new: str, language: str) -> bool:
