@@ -12,7 +12,7 @@ from collections import OrderedDict
 from typing import Final
 
 from holdfast.learning.answer_check import sentences
-from holdfast.learning.changes import corrections, keys, slots, wording
+from holdfast.learning.changes import corrections, keys, slot_clauses, slots, wording
 from holdfast.learning.topics import clusters
 from holdfast.protocols import Reads, Transaction, Vectors
 from holdfast.runtime import forks
@@ -34,6 +34,7 @@ TEXT_CACHES: Final = (
     keys._spelling,  # noqa: SLF001
     corrections._loss_pattern,  # noqa: SLF001
     wording.meaning,
+    slot_clauses._cached_clauses,  # noqa: SLF001
     slots._cached_slots,  # noqa: SLF001
     sentences.stems_of,
 )

@@ -8,13 +8,14 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
 
-from holdfast.background.neighbors import find_neighbors, said_sentence
+from holdfast.background.neighbors import find_neighbors
 from holdfast.learning.changes.compare_claims import ClaimComparer
 from holdfast.learning.changes.end_reason import may_replace
 from holdfast.learning.changes.reconcile import Neighbor
 from holdfast.learning.input_filter import own_words
 from holdfast.learning.statements.conversation import is_spoken_by_user
 from holdfast.protocols import SentenceReader, Store
+from holdfast.protocols.sentence_reader import Reading
 from holdfast.recall.embedding import Embedding
 from holdfast.recall.later import MAX_LATER, links_of
 from holdfast.text.sentences import split_sentences
@@ -22,9 +23,14 @@ from holdfast.types import SAID_LATER, Memory, Message, Put
 
 _MAX_SENTENCES: Final = 24
 """Maximum number of sentences of a conversation that are compared with known memories."""
-_MAX_COMPARED: Final = 8
+_MAX_COMPARED: Final = 4
 """Maximum number of memories that a sentence is compared with."""
 _MIN_WORDS: Final = 3
+_MIN_KEEP: Final = 0.03
+"""Minimum probability, according to the sentence reader, that a compared sentence is worth keeping.
+
+Two thirds of all sentences have a lower one. They rarely change anything, and to compare them takes most of the time of a digest.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +65,7 @@ def possible_changes(
         PossibleChange(memory=neighbor.memory.id, message=message.id, sentence=number)
         for (message, number, _), put, neighbors in zip(stated, puts, related, strict=True)
         for neighbor in neighbors[:_MAX_COMPARED]
-        if _may_end(put, message, neighbor, comparer, store)
+        if _may_end(put, message, neighbor, comparer)
     ]
 
 
@@ -81,26 +87,27 @@ def link(memory: Memory, changes: Sequence[PossibleChange]) -> Put:
 
 
 def _statements(message: Message, reader: SentenceReader) -> list[tuple[Message, int, str]]:
-    """Return those sentences of a message that state something, each with its position."""
+    """Return those sentences of a message that may report a change, each with its position."""
     found = []
     for number, sentence in enumerate(split_sentences(own_words(message.text))):
-        if len(sentence.split()) < _MIN_WORDS:
-            continue
-        reading = reader.read(sentence)
-        if reading.act in ("statement", "reply") and reading.meant == "fact":
+        if len(sentence.split()) >= _MIN_WORDS and _may_report_change(reader.read(sentence)):
             found.append((message, number, sentence))
     return found
+
+
+def _may_report_change(reading: Reading) -> bool:
+    is_told = reading.act in ("statement", "reply") and reading.meant == "fact"
+    return is_told and reading.keep >= _MIN_KEEP
 
 
 def _as_put(message: Message, sentence: str) -> Put:
     return Put(scope=message.scope, kind="fact", text=sentence, valid_from=message.at, trust=message.trust, sources=(message.id,))
 
 
-def _may_end(put: Put, message: Message, neighbor: Neighbor, comparer: ClaimComparer, store: Store) -> bool:
+def _may_end(put: Put, message: Message, neighbor: Neighbor, comparer: ClaimComparer) -> bool:
     old = neighbor.memory
     if message.id in old.sources or old.metadata.get("speaker") not in (None, message.speaker):
         return False
     if not may_replace(replace(put, kind=old.kind), old):
         return False
-    said = neighbor.said or said_sentence(store, old)  # the sentence reader is often wrong about a reworded claim
-    return comparer.may_end(old.text, put.text, nearest=neighbor.nearest, said=said, whole=message.text)
+    return comparer.may_end(old.text, put.text, nearest=neighbor.nearest, whole=message.text)

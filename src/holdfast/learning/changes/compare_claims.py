@@ -150,7 +150,7 @@ class ClaimComparer:
         near = nearest or any(common_words(claim, each) >= _MIN_COMMON_WORDS for claim in claims for each in news)
         return ClaimChange(kept=quoted, certain=near and max(ends) >= _CERTAIN_ENDS)
 
-    def may_end(self, old: str, new: str, *, nearest: bool = True, said: str = "", whole: str = "") -> bool:
+    def may_end(self, old: str, new: str, *, nearest: bool = True, whole: str = "") -> bool:
         """Return True if a new statement possibly ends a claim of an old memory. The arguments are those of :meth:`change`.
 
         This is wrong far more often than :meth:`change`, so a memory must not be retired because of it.
@@ -159,9 +159,8 @@ class ClaimComparer:
         news = _claims(spoken_words(new)[1])
         if not 0 < len(claims) <= _MAX_CLAIMS or not 0 < len(news) <= _MAX_CLAIMS:
             return False
-        olds = [*claims, said] if said else claims
         news = [*news, whole] if whole else news
-        return any(self._may_end(one, other, nearest=nearest) for one in olds for other in news)
+        return any(self._may_end(claim, each, nearest=nearest) for claim in claims for each in news)
 
     def _may_end(self, old: str, new: str, *, nearest: bool) -> bool:
         if len(old.split()) > _MAX_NEAREST_OLD_WORDS or len(new.split()) > _MAX_NEAREST_NEW_WORDS:

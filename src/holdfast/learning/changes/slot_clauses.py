@@ -88,7 +88,12 @@ def expanded(text: str) -> str:
 
 def clauses_of(text: str, words: SlotPhrases, *, plans: bool = False) -> list[SlotClause]:
     """Return the clauses of a text that state something as true. With ``plans``, also return clauses about plans and wishes."""
-    return list(_clauses(text, words, plans=plans))
+    return list(_cached_clauses(text, words.language, plans))
+
+
+@lru_cache(maxsize=1024)  # a new statement is compared with many known ones, by several rules
+def _cached_clauses(text: str, language: str, plans: bool) -> tuple[SlotClause, ...]:  # noqa: FBT001  (part of the key)
+    return tuple(_clauses(text, phrases(language), plans=plans))
 
 
 def _clauses(text: str, words: SlotPhrases, *, plans: bool) -> Iterator[SlotClause]:
