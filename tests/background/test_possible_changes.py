@@ -175,6 +175,7 @@ class Alarmist:
         ("Please play the piano for my nephew.", False),
         ("The piano.", False),
         ("The old piano was sold to a museum in Ghent.", True),
+        ("Someone else plays the piano now.", True),
         ("Pianos are expensive these days.", False),
         ("I guess the piano is a nice thing.", False),
     ],

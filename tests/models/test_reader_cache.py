@@ -1,8 +1,12 @@
-"""The sentence reader caches recent results, so that the model does not run again when a message is digested."""
+"""The sentence reader caches recent results, so that the model does not run again when a message is digested or compared."""
 
 import time
+from functools import partial
+
+import pytest
 
 from holdfast.config.models import make_sentence_reader
+from holdfast.models.local import cached_reader
 
 
 def test_a_second_reading_of_a_sentence_costs_no_model_run() -> None:
@@ -23,3 +27,19 @@ def test_the_previous_turn_is_part_of_the_input() -> None:
     assert reader is not None
     alone = reader.read("Yes, two.")
     assert reader.read("Yes, two.", before="Do you have any cats?").keep > alone.keep
+
+
+def test_a_pair_of_statements_is_compared_only_once() -> None:
+    reader = make_sentence_reader("talk-reader-s")
+    assert reader is not None
+    first = reader.compare("I live in Berlin.", "I moved to Munich.")
+    assert reader.compare("I live in Berlin.", "I moved to Munich.") is first
+    assert reader.compare("I moved to Munich.", "I live in Berlin.") != first
+
+
+def test_a_full_cache_is_emptied(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cached_reader, "_MAX_RESULTS", 2)
+    results: dict[bytes, str] = {}
+    for number in range(5):
+        assert cached_reader._cached(results, "", str(number), partial(str, number)) == str(number)
+        assert len(results) <= 2

@@ -15,6 +15,8 @@ from holdfast.types import Message
 _KEEP: Final = 0.9999
 _MIN_WORDS: Final = 3
 _MAX_WISH: Final = 0.5
+_MIN_KEEP: Final = 0.03
+"""Minimum probability, according to the sentence reader, that a sentence about nobody in particular is worth keeping."""
 _PASSING: Final[frozenset[Area]] = frozenset({"event", "plan", "other", "opinion"})
 """Areas of life, such as ``event``, that say too little about a sentence that makes a memory outdated.
 
@@ -83,13 +85,16 @@ def ends_memory(reader: SentenceReader, message: Message, sentence: str, *, befo
     If so, the sentence is also recorded in ``reader``, which from then on rates the sentence as worth keeping.
 
     The result is False for questions, for wishes not to be remembered, and for jokes and other sentences that are not meant
-    literally. It is also False if the sentence is very short, or if ``reader`` is not a ``ChangeReader``.
+    literally. It is also False for most sentences about nobody in particular, such as "that sounds great", for very short
+    sentences, and if ``reader`` is not a ``ChangeReader``.
     """
     if not isinstance(reader, ChangeReader) or len(sentence.split()) < _MIN_WORDS or sentence.rstrip().endswith("?"):
         return False
     reading = reader.inner.read(sentence, before=before)
     refused = max(reading.wishes["off_record"], reading.wishes["forget"]) >= _MAX_WISH
     if refused or reading.act not in ("statement", "reply") or reading.meant != "fact":
+        return False
+    if reading.owner in ("world", "assistant") and reading.keep < _MIN_KEEP:
         return False
     ended = reader.find(message, sentence)
     if ended is not None:

@@ -12,7 +12,7 @@ from collections import OrderedDict
 from typing import Final
 
 from holdfast.learning.answer_check import sentences
-from holdfast.learning.changes import corrections, keys, slot_clauses, slots, wording
+from holdfast.learning.changes import corrections, keys, slot_clauses, slots, supersede, wording
 from holdfast.learning.topics import clusters
 from holdfast.protocols import Reads, Transaction, Vectors
 from holdfast.runtime import forks
@@ -36,6 +36,7 @@ TEXT_CACHES: Final = (
     wording.meaning,
     slot_clauses._cached_clauses,  # noqa: SLF001
     slots._cached_slots,  # noqa: SLF001
+    supersede._denied_times,  # noqa: SLF001
     sentences.stems_of,
 )
 """Functions with a process-wide cache whose keys are texts or words."""

@@ -1,8 +1,8 @@
-"""Split text without punctuation into clauses, in English and Spanish. A voice recognizer returns such text.
+"""Split text without punctuation into clauses, in English and Spanish.
 
-A text is split only where a new clause clearly begins: at a subject with its verb after a word such as "and", or,
-without such a word, at a pronoun with an auxiliary verb. So "bread and butter" and "the doctor said my pressure is
-high" are not split.
+A voice recognizer returns such text. It is split only where a new clause clearly begins: at a subject with its
+verb after a word such as "and", or, without such a word, at a pronoun with an auxiliary verb. So "bread and butter" and "the
+doctor said my pressure is high" are not split.
 """
 
 from collections.abc import Iterator

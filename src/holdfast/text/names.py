@@ -59,13 +59,12 @@ class _KnownNames:
     """
 
     def __init__(self, sentences: list[list[str]]) -> None:
-        self.small: set[str] = set()
+        self.small = {fold(token) for token in {token for tokens in sentences for token in tokens if token[0].islower()}}
         self.certain: set[str] = set()
         for tokens in sentences:
             for at, token in enumerate(tokens):
-                if token[0].islower():
-                    self.small.add(fold(token))
-                elif _is_capital(token) and not _opens(tokens, at) and fold(_bare(token)) not in ORDINARY:
+                is_name = not token[0].islower() and _is_capital(token) and not _opens(tokens, at)
+                if is_name and fold(_bare(token)) not in ORDINARY:
                     self.certain.add(fold(_bare(token)))
 
 
@@ -137,6 +136,8 @@ def _opens(tokens: list[str], at: int) -> bool:
 
 
 def _is_capital(token: str) -> bool:
+    if token.islower():  # most words
+        return False
     if fold(token) == "i" or token[:2] in ("I'", "I’") or (len(token) < 2 and not token.isdigit()):
         return False
     inner = token[1:]

@@ -91,14 +91,6 @@ def test_a_text_without_claims_and_a_summary_are_not_compared(counting: Counting
     assert counting.compared == 0
 
 
-def test_the_same_pair_of_texts_is_compared_only_once(counting: Counting) -> None:
-    comparer = ClaimComparer(counting)
-    for _ in range(3):
-        comparer.change("I live in Berlin.", "I moved to Munich.")
-        comparer.repeats("I live in Berlin.", "I moved to Munich.")
-    assert counting.compared == 1
-
-
 @pytest.mark.ledger("X24")
 def test_after_a_move_a_memory_keeps_what_did_not_change(open_memory: OpenMemory) -> None:
     memory = open_memory()

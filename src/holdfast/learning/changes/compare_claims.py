@@ -12,7 +12,7 @@ from holdfast.learning.changes.named_things import reports_role_holder
 from holdfast.learning.changes.parts.claims import split_claims
 from holdfast.learning.changes.parts.rest import points_to_thing, rest_of
 from holdfast.learning.changes.wording import shared_words, spoken_words
-from holdfast.protocols import Comparison, SentenceReader
+from holdfast.protocols import SentenceReader
 from holdfast.protocols.sentence_reader import Area
 from holdfast.runtime.regex import regex
 from holdfast.text.clean import fold
@@ -108,12 +108,11 @@ class ClaimChange:
 
 
 class ClaimComparer:
-    """Compares claims with the sentence reader. The result for each pair of claims is cached."""
+    """Compares claims with the sentence reader."""
 
     def __init__(self, reader: SentenceReader, *, thresholds: Thresholds = THRESHOLDS) -> None:
         self._reader = reader
         self._thresholds = thresholds
-        self._known: dict[tuple[str, str], Comparison] = {}
 
     def change(self, old: str, new: str, *, nearest: bool = True, said: str = "", whole: str = "") -> ClaimChange | None:
         """Return how a new statement changes an old memory, or None if it ends none of the memory's claims.
@@ -151,7 +150,7 @@ class ClaimComparer:
         return ClaimChange(kept=quoted, certain=near and max(ends) >= _CERTAIN_ENDS)
 
     def may_end(self, old: str, new: str, *, nearest: bool = True, whole: str = "") -> bool:
-        """Return True if a new statement possibly ends a claim of an old memory. The arguments are those of :meth:`change`.
+        """Return True if a new statement possibly ends a claim of an old memory. ``nearest`` and ``whole`` are as in :meth:`change`.
 
         This is wrong far more often than :meth:`change`, so a memory must not be retired because of it.
         """
@@ -168,7 +167,7 @@ class ClaimComparer:
         shared = bool(common_words(old, new))
         if not (shared or nearest) or _are_numbered(old, new) or have_other_owners(old, new):
             return False
-        return self._compare(old, new).ends >= (_MIN_POSSIBLE if shared else _MIN_POSSIBLE_UNSHARED)
+        return self._reader.compare(old, new).ends >= (_MIN_POSSIBLE if shared else _MIN_POSSIBLE_UNSHARED)
 
     def _ended_parts(self, claim: str, news: Sequence[str], *, alone: bool) -> tuple[list[float], list[str]]:
         """Split a compound claim, and compare each part with the new claims (``news``). Return two lists.
@@ -198,13 +197,13 @@ class ClaimComparer:
 
     def chance(self, old: str, new: str) -> float:
         """Return the probability that a new claim ends an old claim."""
-        return self._compare(old, new).ends
+        return self._reader.compare(old, new).ends
 
     def repeats(self, old: str, new: str) -> bool:
         """Return True if a new statement says the same as an old statement."""
         old, new = spoken_words(old)[1], spoken_words(new)[1]
         short = max(len(old.split()), len(new.split())) <= _MAX_OLD_WORDS
-        return short and self._compare(old, new).repeats >= _MIN_REPEATS
+        return short and self._reader.compare(old, new).repeats >= _MIN_REPEATS
 
     def _ends(self, old: str, news: Sequence[str], *, alone: bool, nearest: bool) -> float:
         """Return the highest probability that one of the new claims ends the old claim.
@@ -220,7 +219,7 @@ class ClaimComparer:
             least = self._least(old, new, alone=alone, nearest=nearest) if len(new.split()) <= limits[1] else None
             if least is None or _are_numbered(old, new) or have_other_owners(old, new) or reports_role_holder(old, new):
                 continue
-            if (chance := self._compare(old, new).ends) >= least:
+            if (chance := self._reader.compare(old, new).ends) >= least:
                 sure = max(sure, chance)
         return sure
 
@@ -258,11 +257,6 @@ class ClaimComparer:
         """Return True if two claims are about the same area of life, or if one is an event that can change the other."""
         areas = {self._reader.read(old).area, self._reader.read(new).area}
         return len(areas) == 1 or (not areas.isdisjoint(_CHANGING) and not areas.isdisjoint(_CHANGED))
-
-    def _compare(self, old: str, new: str) -> Comparison:
-        if (old, new) not in self._known:
-            self._known[old, new] = self._reader.compare(old, new)
-        return self._known[old, new]
 
 
 def common_words(old: str, new: str) -> int:

@@ -5,6 +5,7 @@ Also parse corrections that name only a value, such as "no, it's the 14th".
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 from holdfast.learning.changes.moments import moments_of, times_differ
@@ -118,13 +119,17 @@ def denies_another_time(old: str, new: str) -> bool:
 
     For example, "on the 9th, not the 8th" denies the 8th. Therefore it does not correct an appointment on the 2nd.
     """
-    before = moments_of(old)
-    for code in LANGUAGES:
-        denied = phrases(code).corrections["denied"].search(expanded(new))
-        times = moments_of(denied.group("old")) if denied else {}
-        if any(before[sort].isdisjoint(times[sort]) for sort in before.keys() & times.keys()):
-            return True
-    return False
+    denied = _denied_times(new)
+    before = moments_of(old) if denied else {}
+    return any(before[sort].isdisjoint(times[sort]) for times in denied for sort in before.keys() & times.keys())
+
+
+@lru_cache(maxsize=1024)  # a new statement is compared with many known ones
+def _denied_times(new: str) -> tuple[dict[str, frozenset[str]], ...]:
+    """Return the times that a statement denies, by their types, for each language whose words of denial it has."""
+    plain = expanded(new)
+    found = (phrases(code).corrections["denied"].search(plain) for code in LANGUAGES)
+    return tuple(times for denied in found if denied and (times := moments_of(denied.group("old"))))
 
 
 def amended(old: str, correction: Correction) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
 
-from holdfast.learning.statements.quoted_text import without_quoted_text
+from holdfast.learning.quotations.quoted_text import without_quoted_text
 from holdfast.learning.statements.rulebook import Rulebook
 from holdfast.runtime.regex import regex
 

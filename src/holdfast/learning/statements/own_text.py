@@ -4,8 +4,9 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
+from holdfast.learning.quotations.quoted_text import without_quoted_text
 from holdfast.learning.statements.clauses import fold_clause
-from holdfast.learning.statements.quoted_text import without_quoted_text
+from holdfast.learning.statements.own_parts import own_parts
 from holdfast.learning.statements.rulebook import Rulebook, rulebooks
 from holdfast.learning.statements.spoken_clauses import without_secret
 from holdfast.runtime.regex import regex
@@ -81,10 +82,11 @@ def _own(split: Callable[[str], list[str]], text: str, books: Sequence[Rulebook]
 def _sentences(split: Callable[[str], list[str]], text: str) -> Iterator[str]:
     """Yield the sentences of a message, without secrets. ``split`` splits a text into sentences.
 
-    Code, logs, quoted text and very long sentences are left out.
+    Code, logs and quoted text are left out. A very long sentence is cut into the clauses that the user states.
     """
     own = _GIVEN_TEXT.sub(" ", without_quoted_text(text, in_line=False))
-    for sentence in split(_LOG_LINE.sub("", own)):
+    found = split(_LOG_LINE.sub("", own))
+    for sentence in (part for each in found for part in ([each] if len(each) <= _MAX_SENTENCE_CHARACTERS else own_parts(each))):
         if len(sentence) <= _MAX_SENTENCE_CHARACTERS and not _CODE.search(sentence) and (safe := without_secret(sentence)):
             yield safe
 

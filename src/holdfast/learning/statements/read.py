@@ -5,10 +5,9 @@ that is not part of it. Statements are quotes. A reply is kept together with the
 refers to the sentence before, such as "she moved there", is kept together with that sentence.
 """
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import islice
+from itertools import islice, pairwise
 from typing import Final, Literal, TypeAlias
 
 from holdfast.learning.change_reader import ends_memory
@@ -17,6 +16,7 @@ from holdfast.learning.statements.candidate import Candidate, concludes, mention
 from holdfast.learning.statements.clauses import ANNOUNCEMENT, clauses, fold_clause
 from holdfast.learning.statements.compose import MIN_REMEMBER, asks_to_remember, statement_of
 from holdfast.learning.statements.context import Context
+from holdfast.learning.statements.own_parts import own_parts
 from holdfast.learning.statements.own_text import own_clauses
 from holdfast.learning.statements.references import POINTS_BACK, sentence_before, with_context
 from holdfast.learning.statements.repair import rejected_value
@@ -29,7 +29,7 @@ from holdfast.learning.statements.standalone import (
     is_unfinished,
     without_subordinator,
 )
-from holdfast.learning.statements.trim import trimmed
+from holdfast.learning.statements.trim import before_question, trimmed, words_to_keep
 from holdfast.protocols.sentence_reader import Reading, SentenceReader
 from holdfast.runtime.regex import regex
 from holdfast.text.consent.cues import may_wish, shows_in_part
@@ -58,21 +58,11 @@ _MIN_DOUBT: Final = 0.3
 _REFUSALS: Final[tuple[Literal["off_record", "forget"], ...]] = ("off_record", "forget")
 _MAX_WISH_CHARACTERS: Final = 600
 _MIN_WORDS: Final = 2
+_MIN_LONG_WORDS: Final = 12
+"""Minimum number of words of a sentence whose clauses are also read one by one."""
 _MAX_LEADS: Final = 8
 _MAX_PAUSES: Final = 8
-_MAX_LEAD_WORDS: Final = 2
 _PAUSE: Final = regex(r"\s*[,;:(–—]\s*|\s+-+\s+|\s+(?:and|but|so|because|y|pero|porque|así que|asi que)\s+")
-_STOP: Final = regex(r"\s*[,;:(–—]\s+|\s+-+\s+")
-_REASON: Final = regex(r"^(?:since|because|given that|como|ya que|porque|dado que)\s+", re.IGNORECASE)
-_OWN_PHRASE: Final = regex(r"(?:my|our|i|i['’]?m|i['’]?ve|we|mis?|nuestr[oa]s?|yo|tengo|soy|estoy|vivo)\b", re.IGNORECASE)
-"""Matches the beginning of words about the user or the user's people and things, such as "I" or "my daughter"."""
-_TO_WHOM: Final = regex(r"\b(?:a|en|desde|hasta)\s+$", re.IGNORECASE)
-"""Matches a Spanish preposition at the end of a text. It belongs to the words after it: "a mi hermano le gusta el fútbol".
-
-The part of the sentence that the sentence reader marks begins after this word.
-"""
-_ABOUT_THEM: Final = regex(r"\s*[,;:(–—-]+\s*(?:he|she|they|who|él|ella|ellos|ellas|quien)\b", re.IGNORECASE)
-"""Matches the beginning of a clause about the person named just before it: ", she turns six"."""
 _VERB: Final = regex(
     r"\b(?:is|are|am|was|were|has|have|had|will|\w+'s|\w{3,}s|es|son|era|fue|esta|estan|tiene|tengo|soy|vivo|se|me|sale|empieza|termina|llega|\w{2,}ó)\b \w"
 )
@@ -162,8 +152,18 @@ def _statements(message: Message, sentences: Sequence[str], context: Context) ->
 def _kept_in(said: str, previous: str, context: Context) -> list[_Found]:
     """Return the candidates (possible memories) in the sentence ``said`` that are worth keeping.
 
-    ``previous`` is the sentence before ``said``. A candidate that the user asked to remember is always kept.
+    ``previous`` is the sentence before ``said``. If nothing of a long sentence is kept, its clauses are read one by one, because a
+    long request can hide what it says about the user. A sentence that is not meant literally is not split.
     """
+    kept = _kept_at_once(said, previous, context)
+    if kept or len(said.split()) < _MIN_LONG_WORDS or context.read(said).meant != "fact":
+        return kept
+    parts = [part for part in own_parts(said) if part.rstrip(".") != said.rstrip(".!")]
+    return [found for before, part in pairwise((previous, *parts)) for found in _kept_at_once(part, before, context)]
+
+
+def _kept_at_once(said: str, previous: str, context: Context) -> list[_Found]:
+    """Return the candidates worth keeping in the sentence ``said``, read as a whole. One that the user asked to remember is always kept."""
     return [found for found in _candidates_in(said, previous, context) if found[2] or _is_kept(found[0])]
 
 
@@ -185,7 +185,7 @@ def _candidates_in(said: str, previous: str, context: Context) -> Iterator[_Foun
     if _asks_only(said, context):
         return
     sentence, (reading, stands_for) = said, _read_reply(said, context)
-    stated = _before_question(sentence)
+    stated = before_question(sentence)
     if stated and (shorter := context.read(stated)).keep > reading.keep:
         sentence, reading = stated, shorter
     asked = next(filter(None, (_asked_text(sentence, book) for book in context.books)), "")
@@ -193,7 +193,7 @@ def _candidates_in(said: str, previous: str, context: Context) -> Iterator[_Foun
         asked = ""
     if asked and ANNOUNCEMENT.fullmatch(fold_clause(asked)):  # the fact itself follows
         return
-    text = asked or _without_lead(_words_to_keep(sentence, reading), context.books)
+    text = asked or _without_lead(words_to_keep(sentence, reading), context.books)
     corrects = any(book.correction.match(fold_clause(sentence)) for book in context.books)
     rule = _rule(text, context.books)
     if text and rule is None and not sentence.endswith("?") and (rule := _rule(sentence, context.books)) is not None:
@@ -252,13 +252,6 @@ def _parts(text: str, books: Sequence[Rulebook]) -> list[tuple[str, StatementRul
         if len(keys) == len(found) > 1 and not any(POINTS_BACK.match(clause) for clause, _ in found):
             return list(found)
     return []
-
-
-def _before_question(sentence: str) -> str:
-    """Return the text before the question at the end of a sentence: "I'm vegan" in "I'm vegan, anything for me?"."""
-    stops = [stop.start() for stop in _STOP.finditer(sentence)] if sentence.rstrip().endswith("?") else []
-    stated = _REASON.sub("", sentence[: stops[-1]]) if stops else ""
-    return stated if len(stated.split()) > _MIN_WORDS else ""
 
 
 def _asked_text(sentence: str, book: Rulebook) -> str:
@@ -360,33 +353,6 @@ def _names_only_value(each: Candidate, folded: str) -> bool:
     candidate in lower case and without accents.
     """
     return each.corrects and bool(rejected_value(each.own)) and not _VERB.search(folded)
-
-
-def _words_to_keep(sentence: str, reading: Reading) -> str:
-    """Return the words of a sentence that are worth keeping, or an empty text if only a question would be left.
-
-    A statement and a standing instruction are kept whole, but without a question at their end. Requests for a task and
-    questions are reduced to the part that the sentence reader marks: "write a poem for my daughter Nora, she turns six"
-    becomes "my daughter Nora, she turns six".
-    """
-    stops = [stop.start() for stop in _STOP.finditer(sentence) if stop.start() >= reading.end - 1]
-    while stops and _ABOUT_THEM.match(sentence, stops[0]):  # "for my father in law, he collects stamps"
-        del stops[0]
-    after = stops[0] if stops else len(sentence)
-    if reading.act not in ("request", "question") or reading.area == "instruction":
-        start, end = 0, after if sentence.rstrip().endswith("?") else len(sentence)
-    elif len(sentence[: reading.start].split()) <= _MAX_LEAD_WORDS or _OWN_PHRASE.match(sentence, reading.start):
-        start, end = reading.start, after
-    else:
-        inside = [pause.end() for pause in _PAUSE.finditer(sentence) if pause.end() < reading.end]
-        before = [place for place in inside if place <= reading.start]
-        start, end = before[-1] if before else inside[0] if inside else 0, after
-    if start and (lead := _TO_WHOM.search(sentence, 0, start)) is not None:
-        start = lead.start()
-    text = sentence[start:end].strip(" ,;:-–—")
-    if reading.act == "request" and start:
-        text = text.rstrip(" ?!")
-    return "" if text.endswith("?") else text
 
 
 def _rule(text: str, books: Sequence[Rulebook]) -> StatementRule | None:

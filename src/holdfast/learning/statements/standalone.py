@@ -34,7 +34,7 @@ _UNFINISHED: Final = regex(
 )
 _PHRASE: Final = regex(r"(?:a|para|de|con) (?:mis?|los|las|tus?|sus?) \w+\W*$")
 _SUBORDINATOR: Final = regex(
-    r"(?:because|since|although|though|whereas|plus|then|and|but|so|porque|aunque|ya que|y|pero)\s+(?=(?:i|we|my|our|i'm|i've|we're|we've|mi|yo|me)\b)",
+    r"(?:because|since|although|though|whereas|considering(?: that)?|given that|plus|then|and|but|so|porque|aunque|ya que|considerando que|dado que|y|pero)\s+(?=(?:i|we|my|our|i'm|i've|we're|we've|mi|yo|me)\b)",
     re.IGNORECASE,
 )
 _BACK: Final = regex(

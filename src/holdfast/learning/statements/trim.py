@@ -1,4 +1,4 @@
-"""Remove parts of a sentence that do not belong to the statement: leading conjunctions, final requests and doubts."""
+"""Remove parts of a sentence that do not belong to the statement: leading conjunctions, requests, final questions and doubts."""
 
 import re
 from collections.abc import Callable
@@ -25,6 +25,20 @@ _ASKS: Final = regex(
     re.IGNORECASE,
 )
 """Matches the beginning of a clause in which the user asks for something, or states a doubt or a current need."""
+_PAUSE: Final = regex(r"\s*[,;:(–—]\s*|\s+-+\s+|\s+(?:and|but|so|because|y|pero|porque|así que|asi que)\s+")
+_STOP: Final = regex(r"\s*[,;:(–—]\s+|\s+-+\s+")
+_REASON: Final = regex(r"^(?:since|because|given that|como|ya que|porque|dado que)\s+", re.IGNORECASE)
+_OWN_PHRASE: Final = regex(r"(?:my|our|i|i['’]?m|i['’]?ve|we|mis?|nuestr[oa]s?|yo|tengo|soy|estoy|vivo)\b", re.IGNORECASE)
+"""Matches the beginning of words about the user or the user's people and things, such as "I" or "my daughter"."""
+_TO_WHOM: Final = regex(r"\b(?:a|en|desde|hasta)\s+$", re.IGNORECASE)
+"""Matches a Spanish preposition at the end of a text. It belongs to the words after it: "a mi hermano le gusta el fútbol".
+
+The part of the sentence that the sentence reader marks begins after this word.
+"""
+_ABOUT_THEM: Final = regex(r"\s*[,;:(–—-]+\s*(?:he|she|they|who|él|ella|ellos|ellas|quien)\b", re.IGNORECASE)
+"""Matches the beginning of a clause about the person named just before it: ", she turns six"."""
+_MIN_WORDS: Final = 2
+_MAX_LEAD_WORDS: Final = 2
 _MIN_HEAD_WORDS: Final = 2
 _MIN_TAIL_WORDS: Final = 3
 _MAX_TAIL_KEEP: Final = 0.5
@@ -62,3 +76,37 @@ def _without_tail(text: str, read: Callable[[str], Reading]) -> str:
         if long_enough and _ASKS.match(tail) and read(tail).keep < _MAX_TAIL_KEEP:
             return head if read(head).keep >= read(text).keep - _MAX_LOSS else text
     return text
+
+
+def before_question(sentence: str) -> str:
+    """Return the text before the question at the end of a sentence: "I'm vegan" in "I'm vegan, anything for me?"."""
+    stops = [stop.start() for stop in _STOP.finditer(sentence)] if sentence.rstrip().endswith("?") else []
+    stated = _REASON.sub("", sentence[: stops[-1]]) if stops else ""
+    return stated if len(stated.split()) > _MIN_WORDS else ""
+
+
+def words_to_keep(sentence: str, reading: Reading) -> str:
+    """Return the words of a sentence that are worth keeping, or an empty text if only a question would be left.
+
+    A statement and a standing instruction are kept whole, but without a question at their end. Requests for a task and
+    questions are reduced to the part that the sentence reader marks: "write a poem for my daughter Nora, she turns six"
+    becomes "my daughter Nora, she turns six".
+    """
+    stops = [stop.start() for stop in _STOP.finditer(sentence) if stop.start() >= reading.end - 1]
+    while stops and _ABOUT_THEM.match(sentence, stops[0]):  # "for my father in law, he collects stamps"
+        del stops[0]
+    after = stops[0] if stops else len(sentence)
+    if reading.act not in ("request", "question") or reading.area == "instruction":
+        start, end = 0, after if sentence.rstrip().endswith("?") else len(sentence)
+    elif len(sentence[: reading.start].split()) <= _MAX_LEAD_WORDS or _OWN_PHRASE.match(sentence, reading.start):
+        start, end = reading.start, after
+    else:
+        inside = [pause.end() for pause in _PAUSE.finditer(sentence) if pause.end() < reading.end]
+        before = [place for place in inside if place <= reading.start]
+        start, end = before[-1] if before else inside[0] if inside else 0, after
+    if start and (lead := _TO_WHOM.search(sentence, 0, start)) is not None:
+        start = lead.start()
+    text = sentence[start:end].strip(" ,;:-–—")
+    if reading.act == "request" and start:
+        text = text.rstrip(" ?!")
+    return "" if text.endswith("?") else text

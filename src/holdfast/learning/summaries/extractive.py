@@ -229,7 +229,7 @@ def _candidates(messages: Sequence[Message], form: _ReportFormat) -> list[_Quota
 
 def _score(said: _QuotableSentence, rank: float) -> float:
     """Return a score from centrality (``rank``) and importance. Questions and the assistant's sentences score lower."""
-    score = 0.5 * rank + 0.12 * importance_of(said.text)
+    score = 0.5 * rank + 0.12 * importance_of(said.text, said.details)
     return score * (0.4 if said.text.endswith("?") else 1.0) * (1.0 if said.by_user else 0.7)
 
 

@@ -1,7 +1,7 @@
 """Rate the importance of a text from 0 to 10, and choose tags for texts. The rules cover English and Spanish."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from holdfast.runtime.regex import regex
 from holdfast.text.clean import fold
@@ -124,21 +124,23 @@ _NOT_TAGS = (
 )
 
 
-def importance_of(text: str) -> float:
-    """Return the importance of a text, 0 to 10. Health, family, money, dates and decisions raise it; small talk lowers it."""
+def importance_of(text: str, found: Collection[str] | None = None) -> float:
+    """Return the importance of a text, 0 to 10. Health, family, money, dates and decisions raise it; small talk lowers it.
+
+    ``found`` are the details of the text (names, numbers, dates), if they are known already.
+    """
     plain = fold(text)
     words = plain.split()
     if not words:
         return 0.0
     score = _BASE
     # The strongest sign counts in full and each further one less, so that many weak signs do not add up to a strong one.
-    found = sorted((weight for weight, _, pattern in _PATTERNS if pattern.search(plain)), reverse=True)
+    signs = [weight for weight, _, pattern in _PATTERNS if pattern.search(plain)]
     extra = [2.5] * bool(_NAMED_PERMISSION.search(text)) + [2.0] * bool(_RULE.search(plain))
-    found = sorted([*found, *extra], reverse=True)
-    score += sum(weight / (1 + place) for place, weight in enumerate(found))
-    score += min(2.0, 0.4 * len(details(text)))
+    score += sum(weight / (1 + place) for place, weight in enumerate(sorted([*signs, *extra], reverse=True)))
+    score += min(2.0, 0.4 * len(details(text) if found is None else found))
     score += 0.5 if len(words) >= 12 else -1.0 if len(words) < 4 else 0.0
-    if _SMALL_TALK.match(plain) and len(words) < 6 and not found:
+    if _SMALL_TALK.match(plain) and len(words) < 6 and not signs and not extra:
         score -= 2.0
     if plain.endswith("?") or text.rstrip().endswith("?"):
         score -= 1.0
