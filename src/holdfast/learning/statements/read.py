@@ -49,6 +49,8 @@ _MIN_CORRECTION: Final = 0.5
 """Minimum probability, according to the sentence reader, that a correction is worth keeping."""
 _MIN_WORTH: Final = 0.5
 """Minimum probability, according to :func:`worth`, that a statement is useful as a memory."""
+_MIN_PART_WORTH: Final = 0.75
+"""The same for a clause of a sentence of which, read as a whole, nothing is worth keeping. Such a clause is junk more often."""
 _MIN_REFUSAL: Final = 0.9
 """Minimum probability, from the sentence reader, with which one sentence counts as a wish to forget it or not to keep it."""
 _MIN_OFF_RECORD: Final = 0.9
@@ -159,7 +161,8 @@ def _kept_in(said: str, previous: str, context: Context) -> list[_Found]:
     if kept or len(said.split()) < _MIN_LONG_WORDS or context.read(said).meant != "fact":
         return kept
     parts = [part for part in own_parts(said) if part.rstrip(".") != said.rstrip(".!")]
-    return [found for before, part in pairwise((previous, *parts)) for found in _kept_at_once(part, before, context)]
+    found = [each for before, part in pairwise((previous, *parts)) for each in _kept_at_once(part, before, context)]
+    return [each for each in found if each[2] or worth(each[0]) >= _MIN_PART_WORTH]
 
 
 def _kept_at_once(said: str, previous: str, context: Context) -> list[_Found]:
