@@ -25,8 +25,14 @@ OpenMemory = Callable[..., Engine]
         ("I want you to remember one important thing about me. I park on level 3.", "I park on level 3"),
         ("Quiero que recuerdes una cosa: aparco en la planta 3.", "aparco en la planta 3"),
         ("rember that my mom is allergic to shrimp", "my mom is allergic to shrimp"),
+        ("Could you note that the kids have no school on Friday?", "the kids have no school on Friday"),
+        ("¿Puedes tener en cuenta que nunca cenamos antes de las nueve?", "nunca cenamos antes de las nueve"),
+        ("¿Te acordarás de que la llave está bajo la maceta azul?", "la llave está bajo la maceta azul"),
     ],
-    ids=["en", "es", "negated", "after", "announced", "announced in a sentence", "announced in Spanish", "misspelled"],
+    ids=[
+        *("en", "es", "negated", "after", "announced", "announced in a sentence", "announced in Spanish", "misspelled"),
+        *("asked", "asked in Spanish", "asked in the future tense"),
+    ],
 )
 def test_a_wish_to_remember_is_stored_when_the_message_is(memory: Engine, text: str, stored: str) -> None:
     said = memory.session(user="ana").add("user", text)
@@ -108,3 +114,20 @@ def test_a_memory_that_was_asked_for_is_important(open_memory: OpenMemory, prese
     found = [each for each in memory.memories(user="ana", app="kitchen") if "Okafor" in each.text]
     assert found
     assert all(each.importance >= 8 for each in found)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Can you remember that movie with the dog?",
+        "Do you remember that my sister lives in Oslo?",
+        "Could you note the differences between the two plans?",
+        "Could you note in the docstring that the function returns None?",
+        "Can you write down that the totals are wrong in the summary?",
+        "¿Puedes recordar qué te dije de Roma?",
+        "¿Te acuerdas de que mi hermana vive en Oslo?",
+    ],
+)
+def test_a_question_about_remembering_stores_nothing(memory: Engine, text: str) -> None:
+    said = memory.session(user="ana").add("user", text)
+    assert (said.consent, memory.memories(user="ana")) == (None, [])

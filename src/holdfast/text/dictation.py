@@ -10,7 +10,7 @@ from typing import Final
 
 from holdfast.runtime.regex import regex
 
-__all__ = ["has_verb", "split_at_conjunctions", "split_dictation"]
+__all__ = ["has_verb", "is_statement", "split_at_conjunctions", "split_dictation"]
 
 _MARKS: Final = regex(r"[,;:()–—]|[.!?…]\s")
 """Matches punctuation inside a sentence."""
@@ -67,6 +67,10 @@ _CONDITION: Final = regex(
 _HAS_VERB: Final = regex(
     rf"\b(?:{_SHORT}|{_AUXILIARY}|(?:i|we|they|he|she|you) \w+|(?:me|nos|se|yo) \w+|{_SPANISH_VERB}|^(?:y |pero )?(?!luego\b)\w{{3,}}o (?:a|en|un|una|el|la|los|las)|\w{{3,}}ed|called|went|got|likes|loves|hates|lives|works)\b"
 )
+_SUBJECT: Final = regex(
+    r"(?:I|i|i['’]?(?:m|ve|ll|d)|we|he|she|it|they|there|my|our|his|her|their|the|this|yo|mis?|nuestr[oa]s?|sus?|el|la|los|las|él|ella|hay|ya|no|nunca|siempre"
+    r"|[A-ZÁÉÍÓÚÑ]\w+)\b(?!['’]s\b)"
+)
 _CONJUNCTIONS: Final = frozenset(
     "and but so because then also anyway however while though well okay y e pero entonces porque luego también tambien además ademas "
     "aunque después despues bueno así asi pues".split()
@@ -111,6 +115,14 @@ def _is_open(left: str) -> bool:
 def has_verb(text: str) -> bool:
     """Return True if a text contains a verb, as far as frequent verbs and endings show it."""
     return _HAS_VERB.search(text.lower().replace("’", "'")) is not None
+
+
+def is_statement(text: str, *, announced: bool = False) -> bool:
+    """Return True if a text clearly begins with a subject and contains a verb: "the key is under the pot", but not "movie with the dog".
+
+    With ``announced``, the text follows a word such as "that". It then needs no known verb.
+    """
+    return _SUBJECT.match(text) is not None and (announced or has_verb(text))
 
 
 def _clauses(sentence: str) -> Iterator[str]:

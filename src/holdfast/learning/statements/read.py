@@ -34,6 +34,7 @@ from holdfast.protocols.sentence_reader import Reading, SentenceReader
 from holdfast.runtime.regex import regex
 from holdfast.text.consent.cues import may_wish, shows_in_part
 from holdfast.text.consent.spelling import respelled
+from holdfast.text.dictation import is_statement
 from holdfast.text.language import detect_language
 from holdfast.text.sentences import split_sentences
 from holdfast.types import Message
@@ -191,9 +192,7 @@ def _candidates_in(said: str, previous: str, context: Context) -> Iterator[_Foun
     stated = before_question(sentence)
     if stated and (shorter := context.read(stated)).keep > reading.keep:
         sentence, reading = stated, shorter
-    asked = next(filter(None, (_asked_text(sentence, book) for book in context.books)), "")
-    if sentence.endswith("?") and reading.wishes["remember"] < MIN_REMEMBER:  # "remember that movie?"
-        asked = ""
+    asked = _asked(sentence, reading, context.books)
     if asked and ANNOUNCEMENT.fullmatch(fold_clause(asked)):  # the fact itself follows
         return
     text = asked or _without_lead(words_to_keep(sentence, reading), context.books)
@@ -255,6 +254,15 @@ def _parts(text: str, books: Sequence[Rulebook]) -> list[tuple[str, StatementRul
         if len(keys) == len(found) > 1 and not any(POINTS_BACK.match(clause) for clause, _ in found):
             return list(found)
     return []
+
+
+def _asked(sentence: str, reading: Reading, books: Sequence[Rulebook]) -> str:
+    """Return what a sentence asks to remember, or an empty text. It is a statement, even if the request has the form of a question."""
+    asked = next(filter(None, (_asked_text(sentence, book) for book in books)), "")
+    if asked.endswith("?") and is_statement(asked):  # "can you remember that the key is under the pot?"
+        return asked.rstrip("? ")
+    is_question = sentence.endswith("?") and reading.wishes["remember"] < MIN_REMEMBER  # "remember that movie?"
+    return "" if is_question else asked
 
 
 def _asked_text(sentence: str, book: Rulebook) -> str:

@@ -108,9 +108,10 @@ def _is_not_keeping(folded: str) -> bool:
 
 _OF_A_TEXT: Final = regex(
     r"\b(?:from|in|of|out of|off|to) (?:the|my|this|that|our) (?:\w+ )?(?:cv|resume|letter|e-?mail|mail|draft|list|text|essay|report|file|document|slides?|deck|code|table|paragraph|"
-    r"sentence|template|recipe|invoice|contract|spreadsheet|script|query|function|poem|story|post|caption|bio)\b|"
+    r"sentence|template|recipe|invoice|contract|spreadsheet|script|query|function|poem|story|post|caption|bio|docs?|docstring|comments?|readme|changelog|"
+    r"ticket|minutes|summary|calendar|agenda|commit message|wiki)\b|"
     r"\b(?:de|del|en|a) (?:el |la |los |las |mi |este |esta |ese |esa )?(?:carta|correo|mail|texto|archivo|lista|tabla|contrato|informe|parrafo|frase|curriculum|cv|excel|codigo|ensayo|"
-    r"presentacion|receta|factura|cuadro|guion|poema|cuento|borrador|documento|plantilla)\b"
+    r"presentacion|receta|factura|cuadro|guion|poema|cuento|borrador|documento|plantilla|comentario|acta|resumen|calendario|agenda)\b"
 )
 
 

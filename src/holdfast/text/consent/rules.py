@@ -15,6 +15,8 @@ from typing import Final, Literal, TypeAlias
 from holdfast.runtime.regex import regex
 from holdfast.text.clean import Letters
 from holdfast.text.consent import english, spanish
+from holdfast.text.consent.cues import is_of_a_text
+from holdfast.text.dictation import is_statement
 from holdfast.text.language import STOP_WORDS
 
 __all__ = [
@@ -232,14 +234,23 @@ def _remembering(original: str, folded: str, book: _Patterns) -> RuledWish | Non
     if book.not_remember.search(folded):
         return None
     found = next((match for pattern in book.remember if (match := pattern.search(folded))), None)
-    if found is None or (folded.rstrip().endswith("?") and not _ASKS_TO_REMEMBER.search(folded)):
+    is_question = folded.rstrip().endswith("?")
+    if found is None or (is_question and not _ASKS_TO_REMEMBER.search(folded)):
         return None
     start, end = found.span("fact")
     fact = original[start:end].strip(" ,;:-–—")
-    return RuledWish(wish="remember", subject=fact) if _WORD.search(fact) else None
+    if not _WORD.search(fact):
+        return None
+    lead = original[:start].rstrip().lower()
+    is_told = is_statement(fact, announced=lead.endswith((" that", " que"))) and not lead.endswith("qué")
+    if is_question and is_told and not is_of_a_text(folded):
+        return RuledWish(wish="remember", subject=fact.rstrip("? "), is_plain=True)
+    return RuledWish(wish="remember", subject=fact)
 
 
-_ASKS_TO_REMEMBER: Final = regex(r"^[¿¡ ]*(?:\w+,? ){0,3}(?:can|could|would|will|puedes|podes|podrias|puede|podria) ")
+_ASKS_TO_REMEMBER: Final = regex(
+    r"^[¿¡ ]*(?:\w+,? ){0,3}(?:(?:can|could|would|will|puedes|podes|podras|podrias|puede|podra|podria) |(?:te acordaras|recordaras)\b)"
+)
 """Matches a request in the form of a question: "can you remember that ...?"."""
 
 

@@ -163,8 +163,8 @@ FORGET_UNLESS: Final = r"\bolvid(?:alo|elo)[,.!]* (?:mejor|pidamos|vamos|ya|da i
 
 _FACT: Final = r"(?:que |esto ?[:,-] ?|lo siguiente ?[:,-] ?|: ?|, ?(?=mi|soy|tengo)|(?=mis? |nuestr))"
 _NOT_NEGATED: Final = r"(?<!no )(?<!no me )(?<!no te )(?<!no se )(?<!no lo )(?<!nunca )"
-_RECALL: Final = rf"{_NOT_NEGATED}(?:recuerd(?:a|e|en)|recordá|record(?:a|ad|ar|arte)|acuerd(?:ate|ese|ense)|acord(?:ate|aos|arte)|memori(?:za|zá|ce|zate|zad|zar)|recuerdes|te acuerdes)"
-_WRITE: Final = rf"{_NOT_NEGATED}(?:anot(?:a|ate|ame|e|eme|ad|ar|es)|anotá|apunt(?:a|ate|ame|e|eme|ad|ar|es)|guard(?:a|ate|ame|e|eme|ad|ar|es)|registr(?:a|e|ar|es)|grab(?:a|ate|e|ese)|agend(?:a|ame|ate|e)|almacen(?:a|e)|agreg(?:a|ue)|anad(?:e|i|a)|ten(?:e|ga|ed)? (?:en cuenta|presente)|tom(?:a|e|ad) nota(?: de)?|conserv(?:a|e))"
+_RECALL: Final = rf"{_NOT_NEGATED}(?:recuerd(?:a|e|en)|recordá|record(?:a|ad|ar|arte)|acuerd(?:ate|ese|ense)|acord(?:ate|aos|arte)|memori(?:za|zá|ce|zate|zad|zar)|recuerdes|te acuerdes|te acordaras|recordaras)"
+_WRITE: Final = rf"{_NOT_NEGATED}(?:anot(?:a|ate|ame|e|eme|ad|ar|es)|anotá|apunt(?:a|ate|ame|e|eme|ad|ar|es)|guard(?:a|ate|ame|e|eme|ad|ar|es)|registr(?:a|e|ar|es)|grab(?:a|ate|e|ese)|agend(?:a|ame|ate|e)|almacen(?:a|e)|agreg(?:a|ue)|anad(?:e|i|a)|ten(?:e|ga|ed|er)? (?:en cuenta|presente)|tom(?:a|e|ad) nota(?: de)?|conserv(?:a|e))"
 _ANNOUNCED: Final = r"(?:algo|(?:una?|otra?|dos|tres|unas|unos|estas|estos) (?:\w+ )?(?:cosa|cosita|cosas|dato|datos|detalle|detalles))(?: \w+){0,4} ?[:;.–—-]+ ?"
 """Matches the announcement of a fact, with a colon or a full stop: "una cosa sobre mí: "."""
 REMEMBER: Final = (
