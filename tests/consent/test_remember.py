@@ -27,11 +27,12 @@ OpenMemory = Callable[..., Engine]
         ("rember that my mom is allergic to shrimp", "my mom is allergic to shrimp"),
         ("Could you note that the kids have no school on Friday?", "the kids have no school on Friday"),
         ("¿Puedes tener en cuenta que nunca cenamos antes de las nueve?", "nunca cenamos antes de las nueve"),
+        ("About twelve people. Oh, and could you keep in mind that Dan isn't invited?", "Dan isn't invited"),
         ("¿Te acordarás de que la llave está bajo la maceta azul?", "la llave está bajo la maceta azul"),
     ],
     ids=[
         *("en", "es", "negated", "after", "announced", "announced in a sentence", "announced in Spanish", "misspelled"),
-        *("asked", "asked in Spanish", "asked in the future tense"),
+        *("asked", "asked in Spanish", "asked at the end", "asked in the future tense"),
     ],
 )
 def test_a_wish_to_remember_is_stored_when_the_message_is(memory: Engine, text: str, stored: str) -> None:

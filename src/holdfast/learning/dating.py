@@ -6,15 +6,17 @@ The sentence reader (a small model) decides whether a date is in the past or in 
 import re
 from collections.abc import Mapping
 from datetime import datetime
+from functools import partial
 from typing import Final
 
 from holdfast.errors import ModelError
 from holdfast.protocols.sentence_reader import Reading, SentenceReader, When
 from holdfast.runtime.regex import regex
+from holdfast.text.dictation import has_verb
 from holdfast.text.language import detect_language
 from holdfast.text.partial_dates import Tense, with_years
 from holdfast.text.relative_dates import with_dates, with_weekdays
-from holdfast.text.stated_dates import begin_and_end
+from holdfast.text.stated_dates import begin_and_end, clause_at
 
 __all__ = ["dated", "dates_of", "reading_of"]
 
@@ -55,8 +57,8 @@ def dated(text: str, at: datetime, reading: Reading | None) -> str:
     """
     text = with_dates(text, at)
     tense = None if reading is None else _TENSES.get(reading.time)
-    if tense == "future" or (tense == "past" and (_SPANISH_PAST.search(text) or _ENGLISH_PAST.search(text))):
-        text = with_weekdays(text, at, future=tense == "future")
+    if tense == "future" or (tense == "past" and _has_past_verb(text)):
+        text = with_weekdays(text, at, future=tense == "future", unclear=partial(_is_in_present, text))
     if (
         tense is None
         or _EVERY_YEAR.search(text)
@@ -64,6 +66,16 @@ def dated(text: str, at: datetime, reading: Reading | None) -> str:
     ):
         return text  # "me presento en mayo" may be a plan
     return with_years(text, at, tense)
+
+
+def _has_past_verb(text: str) -> bool:
+    return (_SPANISH_PAST.search(text) or _ENGLISH_PAST.search(text)) is not None
+
+
+def _is_in_present(text: str, place: int) -> bool:
+    """Return True if the clause at a position has a verb, but none in the past tense: "on Friday we sign" in "we met, on Friday we sign"."""
+    clause = clause_at(text, place)
+    return has_verb(clause) and not _has_past_verb(clause)
 
 
 def dates_of(text: str, at: datetime, reading: Reading | None) -> dict[str, str]:

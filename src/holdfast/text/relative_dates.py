@@ -66,22 +66,24 @@ def with_dates(text: str, at: datetime) -> str:
     return "".join([*pieces, text[end:]])
 
 
-def with_weekdays(text: str, at: datetime, *, future: bool) -> str:
+def with_weekdays(text: str, at: datetime, *, future: bool, unclear: Callable[[int], bool] = lambda place: False) -> str:
     """Return a text with a calendar date after each weekday: "on Friday (20 November 2026)".
 
     "Friday" means the next Friday after ``at`` if ``future`` is True, and the last Friday before ``at`` if it is False. A
     weekday after a word such as "by" is always in the future. A weekday that has a date already, or follows a word such as
-    "last" or "next", gets no date, and neither does a named day such as "Black Friday", or any such day ("a Friday"). A text with a recurring day
-    ("every Friday") is returned unchanged.
+    "last" or "next", gets no date, and neither does a named day such as "Black Friday", or any such day ("a Friday"). Neither does a weekday
+    for whose position ``unclear`` returns True. A text with a recurring day ("every Friday") is returned unchanged.
     """
     folded = fold_letters(text)
     if _EVERY_WEEK.search(folded):
         return text
     pieces, end = [], 0
     for match in _BARE_WEEKDAY.finditer(folded):
-        day, _ = _weekday(1 if future or _DEADLINE.search(folded, 0, match.start("weekday")) else -1)(match, at)
+        ahead = future or _DEADLINE.search(folded, 0, match.start("weekday")) is not None
+        day, _ = _weekday(1 if ahead else -1)(match, at)
         is_stated = _HAS_DATE.match(folded, match.end()) or _OTHER_WEEK.match(folded, match.end())
-        if not is_stated and not _NAMED_DAY.search(text, 0, match.start("weekday")):
+        is_unclear = not ahead and unclear(match.start("weekday"))
+        if not (is_stated or is_unclear) and not _NAMED_DAY.search(text, 0, match.start("weekday")):
             pieces += [text[end : match.end()], f" ({_written(day, 'day', spanish=match['el'] is not None)})"]
             end = match.end()
     return "".join([*pieces, text[end:]])

@@ -156,6 +156,14 @@ def is_past_at(text: str, start: int) -> bool:
     return _PAST.search(text[breaks[-1] if breaks else 0 :]) is not None
 
 
+def clause_at(text: str, place: int) -> str:
+    """Return the clause at a position of a text: "and on Friday we fly" has its own clause in "I saw her, and on Friday we fly"."""
+    folded = fold_letters(text)
+    breaks = [each.end() for each in _CLAUSE_BREAK.finditer(folded[:place])]
+    after = _CLAUSE_BREAK.search(folded, place)
+    return text[breaks[-1] if breaks else 0 : after.start() if after else None]
+
+
 def year_of(stated: StatedDate, at: datetime, *, future: bool) -> int | None:
     """Return the year of a date that states no year.
 

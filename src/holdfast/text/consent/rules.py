@@ -249,7 +249,7 @@ def _remembering(original: str, folded: str, book: _Patterns) -> RuledWish | Non
 
 
 _ASKS_TO_REMEMBER: Final = regex(
-    r"^[¿¡ ]*(?:\w+,? ){0,3}(?:(?:can|could|would|will|puedes|podes|podras|podrias|puede|podra|podria) |(?:te acordaras|recordaras)\b)"
+    r"(?:^|[.!?;:\n] )[¿¡ ]*(?:\w+,? ){0,3}(?:(?:can|could|would|will|puedes|podes|podras|podrias|puede|podra|podria) |(?:te acordaras|recordaras)\b)"
 )
 """Matches a request in the form of a question: "can you remember that ...?"."""
 
