@@ -39,3 +39,15 @@ def test_a_weekday_in_the_past_gets_its_date(text: str, date: str) -> None:
 )
 def test_a_weekday_in_a_clause_of_the_present_gets_no_date_in_the_past(text: str) -> None:
     assert "17" not in _dated(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "date"),
+    [
+        ("They pushed the exam to Monday.", "Monday (23 November 2026)"),
+        ("Me han retrasado la operación a enero.", "enero de 2027"),
+        ("I moved to Lisbon in March.", "March 2026"),
+    ],
+)
+def test_the_new_date_of_something_that_was_put_off_is_still_to_come(text: str, date: str) -> None:
+    assert date in _dated(text)

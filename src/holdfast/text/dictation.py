@@ -10,8 +10,10 @@ from typing import Final
 
 from holdfast.runtime.regex import regex
 
-__all__ = ["has_verb", "is_statement", "split_at_conjunctions", "split_dictation"]
+__all__ = ["HE", "has_verb", "is_statement", "split_at_conjunctions", "split_dictation"]
 
+HE: Final = r"he(?!\s+(?:\w+(?:ado|ido|ído)|visto|hecho|dicho|puesto|escrito|roto|abierto|vuelto|devuelto|resuelto|cubierto|descubierto|muerto|impreso)\b)"
+"""Matches the English word "he", but not the Spanish one in "he dejado el gimnasio". It is part of other patterns."""
 _MARKS: Final = regex(r"[,;:()–—]|[.!?…]\s")
 """Matches punctuation inside a sentence."""
 _MIN_WORDS: Final = 3

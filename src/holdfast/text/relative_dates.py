@@ -9,7 +9,7 @@ from holdfast.runtime.regex import regex
 from holdfast.text.clean import fold_letters
 from holdfast.text.wordlists import DAYS, MONTHS, NUMBERS
 
-__all__ = ["dates_in", "lasting_since", "names_weekday", "spans_in", "with_dates", "with_weekdays", "written_day"]
+__all__ = ["RESCHEDULED", "dates_in", "lasting_since", "names_weekday", "spans_in", "with_dates", "with_weekdays", "written_day"]
 
 _DAY: Final = timedelta(days=1)
 _WEEKDAYS: Final = {name: number for number, name in enumerate(dict.fromkeys(DAYS.values()))}
@@ -52,8 +52,13 @@ _LIKE: Final = regex(
     r"\b(?:(?:feel|felt|seem|was|is)\w* (?:just |only )?like|como si (?:fuera|fuese|hubiera sido)|parece que fue|parecio) (?:it was |if it were )?(?:just |only )?$"
 )
 """Matches the words of a comparison, if a text ends with them: "it feels like just yesterday"."""
-_DEADLINE: Final = regex(r"\b(?:by|until|till|due|due on|para|hasta|antes de) (?:el )?$")
-"""Matches the words before the weekday of a deadline, if a text ends with them: "para el lunes"."""
+RESCHEDULED: Final = (
+    r"\b(?:(?:push|mov|postpon|delay|reschedul|shift|chang|bump)\w*|put|brought) (?:\w+ ){0,5}(?:to|until|till|for)\b"
+    r"|\b(?:pas|mov|aplaz|retras|pospus|pospuest|adelant|cambi)\w+ (?:\w+ ){0,5}(?:al?|para|hasta)\b"
+)
+"""Matches words before the new date of something, which is still to come: "they moved the meeting to", "nos pasaron la boda al"."""
+_DEADLINE: Final = regex(rf"(?:\b(?:by|until|till|due|due on|para|hasta|antes de)|{RESCHEDULED}) (?:el )?$")
+"""Matches the words before the weekday of a deadline, or of a new date, if a text ends with them: "para el lunes"."""
 _HAS_DATE: Final = regex(rf"\s*[,(]?\s*(?:\d{{1,2}}\b|(?:the|el) \d|(?:{'|'.join(MONTHS)}) \d)")
 
 

@@ -9,7 +9,7 @@ from typing import Final
 
 from holdfast.runtime.regex import regex
 from holdfast.text.clean import fold_letters
-from holdfast.text.relative_dates import lasting_since, spans_in
+from holdfast.text.relative_dates import RESCHEDULED, lasting_since, spans_in
 from holdfast.text.wordlists import MONTHS
 
 __all__ = [
@@ -48,8 +48,13 @@ _DAYS_TO: Final = regex(r"\b(?:del|from(?: the)?) (?P<day>[12]?\d|3[01])(?:st|nd
 _ISO_DAY: Final = len("2026-05-09")
 _LAST: Final = regex(r"\b(?:last|this past) $")
 _NEXT: Final = regex(r"\b(?:next|this coming|proxim[oa]|este|esta) $")
-_AHEAD: Final = regex(r"\b(?:de aqui a|from now (?:to|until|till)|by|para) $")
-"""Matches words before a date that is still to come, whatever the tense of the text is: "I was told to lose weight by June"."""
+_AHEAD: Final = regex(
+    rf"\b(?:de aqui a|from now (?:to|until|till)|by|para) $|(?:{RESCHEDULED})(?: the| el| la)?(?: \w+ (?:week|half|days|semana|quincena|mitad) (?:of|de))?(?: early| late)? $"
+)
+"""Matches words before a date that is still to come, whatever the tense of the text is.
+
+Examples are "I was told to lose weight by June" and "they pushed it to the second week of December".
+"""
 _CLAUSE_BREAK: Final = regex(r"[,;:.!?(]\s+|\s(?:y|e|pero|and|but|so)\s")
 _FUTURE: Final = regex(
     r"\b(?:will|going to|gonna|tomorrow|voy a|vamos a|va a|van a)\b|'ll\b|\w{3,}(?:ré|rá|remos|rán)\b", re.IGNORECASE

@@ -41,6 +41,12 @@ def test_a_statement_about_someone_is_kept_with_the_sentence_that_names_this_per
     assert kept in [each.text for each in _learned(memory, *turns)]
 
 
+@pytest.mark.parametrize("said", ["he dejado el gimnasio", "He vendido la moto.", "he empezado a trabajar en Correos"])
+def test_the_spanish_word_he_refers_to_nobody(memory: Engine, said: str) -> None:
+    learned = _learned(memory, "¿Qué le pongo a mi hijo para la merienda?", "Fruta.", said)
+    assert said in [each.text for each in learned]
+
+
 def test_she_is_not_a_man(memory: Engine) -> None:
     turns = ("Mi hermana vive sola.", "Ya veo.", "Mi vecino es sordo.", "Vaya.", "Ella trabaja de enfermera en Cádiz.")
 

@@ -25,7 +25,7 @@ from holdfast.learning.statements.standalone import (
 from holdfast.learning.statements.trim import without_lead
 from holdfast.protocols.sentence_reader import Reading
 from holdfast.runtime.regex import regex
-from holdfast.text.dictation import has_verb
+from holdfast.text.dictation import HE, has_verb
 from holdfast.text.name_kinds.classify import kind_of_name
 from holdfast.text.sentences import split_sentences
 
@@ -34,7 +34,7 @@ __all__ = ["POINTS_BACK", "sentence_before", "with_context"]
 _MAX_CONTEXT_CHARACTERS: Final = 200
 POINTS_BACK: Final = regex(
     r"(?:(?:and|but|so|y|pero|o sea|also|too|well|oh|yeah|yes)\W+)*"
-    r"(?:he|she|hes|shes|they|it|its|it's|that|that's|this|these|those|his|her|their|there|one|both|él|ella|ellos|ellas|eso|esa|ese|esto|ahí|allí|allá|el(?= (?:es|tiene|está|esta|vive|trabaja|va|dice|quiere|se|no)\b)|(?:(?:en|con|a|de) )?sus?(?= \w)"
+    rf"(?:{HE}|she|hes|shes|they|it|its|it's|that|that's|this|these|those|his|her|their|there|one|both|él|ella|ellos|ellas|eso|esa|ese|esto|ahí|allí|allá|el(?= (?:es|tiene|está|esta|vive|trabaja|va|dice|quiere|se|no)\b)|(?:(?:en|con|a|de) )?sus?(?= \w)"
     r"|mine|ours|el mío|la mía|since then|that way|desde entonces)\b"
     r"|(?:\w+ing|i(?:'ve|’ve| have)(?: been)? \w+(?: \w+)?)\s+(?:(?:to|about|of|for)\s+)?(?:it|them|those|that one)\b",
     re.IGNORECASE,
@@ -62,7 +62,7 @@ _SEVERAL: Final = regex(r"(?:\w*[^s\W]s|children|familia|family|equipo)")
 _MINE: Final = (regex(r"\bmi \w+o\b"), regex(r"\bmi \w+a\b(?<!\bmi casa)(?<!\bmi vida)"))
 """Match a man and a woman of the user whom no list names: "mi pololo", "mi patrona"."""
 _FEMALE_PRONOUN: Final = regex(r"\b(?:ella|she|shes|her)\b", re.IGNORECASE)
-_MALE_PRONOUN: Final = regex(r"\b(?:él|he|hes|his|him)\b", re.IGNORECASE)
+_MALE_PRONOUN: Final = regex(rf"\b(?:él|{HE}|hes|his|him)\b", re.IGNORECASE)
 
 
 def sentence_before(earlier: Sequence[str], said: str, context: Context) -> str:

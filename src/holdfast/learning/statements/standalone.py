@@ -8,7 +8,7 @@ import re
 from typing import Final
 
 from holdfast.runtime.regex import regex
-from holdfast.text.dictation import has_verb
+from holdfast.text.dictation import HE, has_verb
 
 __all__ = [
     "PERSONS",
@@ -81,7 +81,7 @@ _OBJECT_FIRST: Final = regex(
 )
 """Matches an object pronoun and a verb in the first person: "la tengo que exponer"."""
 _ABOUT_SOMEONE: Final = regex(
-    r"(?:(?:and|but|so|y|pero)\W+)*(?:he|she|his|her|hes|shes|él|ella|el(?= (?:es|tiene|está|esta|vive|trabaja|va|dice|quiere|se|no)\b)|(?:(?:en|con|a|de) )?sus?(?= \w))\b",
+    rf"(?:(?:and|but|so|y|pero)\W+)*(?:{HE}|she|his|her|hes|shes|él|ella|el(?= (?:es|tiene|está|esta|vive|trabaja|va|dice|quiere|se|no)\b)|(?:(?:en|con|a|de) )?sus?(?= \w))\b",
     re.IGNORECASE,
 )
 """Matches a text about someone named earlier. In Spanish, "el" before a verb is "él" without its accent."""

@@ -14,11 +14,12 @@ from holdfast.learning.changes.slots import Slot, slots_of
 from holdfast.learning.changes.supersede import retires
 from holdfast.learning.changes.wording import spoken_words
 from holdfast.runtime.regex import regex
+from holdfast.text.dictation import HE
 from holdfast.text.sentences import split_sentences
 from holdfast.types import SAID_LATER, Memory, Put
 
 _POINTS_BACK: Final = regex(
-    r"\b(?:it|its|it's|there|that|that's|this|he|she|they|them|him|her|his|their|ahí|allí|allá|eso|esto|él|ella|ellos|ellas)\b",
+    rf"\b(?:it|its|it's|there|that|that's|this|{HE}|she|they|them|him|her|his|their|ahí|allí|allá|eso|esto|él|ella|ellos|ellas)\b",
     re.IGNORECASE,
 )
 """Matches a pronoun that refers to the previous sentence, as in "Loves it there."

@@ -21,12 +21,13 @@ from holdfast.learning.changes.supersede import retires
 from holdfast.learning.changes.wording import meaning, shared_words
 from holdfast.runtime.regex import regex
 from holdfast.text.clean import fold
+from holdfast.text.dictation import HE
 
 _POINTS_TO_THING: Final = regex(r"\b(?:it|its|it's|there|that|this|ahí|allí|allá|eso|esto)\b", re.IGNORECASE)
 _OWNS: Final = regex(r"(?:(?:yo|i|we) )?(?:tengo|tenemos|have|own|keep|(?:i|we)'ve got)\b")
 """Matches the beginning of a claim that the user has something, in lower case and without accents."""
 _OF_IT: Final = regex(
-    r"(?:\w+, )?(?:(?:he|she|it|they|ella?)\b|(?:tiene|es|esta|se llama|pesa|mide|cumple|come|toma|duerme|vive|va|lleva|ya|le|lo|la)\b)"
+    rf"(?:\w+, )?(?:(?:{HE}|she|it|they|ella?)\b|(?:tiene|es|esta|se llama|pesa|mide|cumple|come|toma|duerme|vive|va|lleva|ya|le|lo|la)\b)"
 )
 """Matches the beginning of a claim about something that a claim before it names: "tiene 9 años", "Lento, he is 9"."""
 _LIVES: Final = regex(r"\s*(?:['’]\w+\s+)?(?:\w+\s+)?(?:liv(?:e|es|ing)|viv\w+|resid\w+)\b", re.IGNORECASE)
