@@ -14,7 +14,7 @@ from holdfast.text.sentences import split_sentences
 from holdfast.text.terms import document_terms, query_terms
 from holdfast.types import Hit, Memory, Message, Scope
 
-__all__ = ["About", "find_about", "find_everything", "find_known", "without_reason"]
+__all__ = ["About", "Terms", "find_about", "find_everything", "find_known", "without_reason"]
 
 _MAX_HITS: Final = 100
 _MIN_SHARE: Final = 0.5
@@ -83,7 +83,7 @@ def find_about(reader: Reader, scope: Scope, subject: str, *, by: Literal["words
     With ``by="words"``, a memory or message is returned if it shares enough words with the subject. With ``by="meaning"``,
     :func:`_by_meaning` chooses from the memories and messages that recall finds for the subject.
     """
-    terms = _Terms(subject, reader.preset.languages)
+    terms = Terms(subject, reader.preset.languages)
     if not terms.wanted:
         return About()
     owned = [hit for hit in _recalled(reader, scope, subject) if _is_owned(hit, scope, reader.preset)]
@@ -105,7 +105,7 @@ def find_known(reader: Reader, scope: Scope, name: str, *, is_fact: Callable[[st
     the words of the name may belong to a task, such as a text being written. ``is_fact`` returns True if a text states a
     fact.
     """
-    terms = _Terms(name, reader.preset.languages)
+    terms = Terms(name, reader.preset.languages)
     if not terms.wanted:
         return About()
     owned = [hit for hit in _recalled(reader, scope, name) if _is_owned(hit, scope, reader.preset)]
@@ -158,7 +158,7 @@ def _is_owned(hit: Hit, scope: Scope, preset: Preset) -> bool:
     return hit.found.scope.user == scope.user if scope.user is not None else hit.found.scope == scope
 
 
-class _Terms:
+class Terms:
     """The search terms of the subject that the user wants the assistant to forget."""
 
     def __init__(self, subject: str, languages: Sequence[str]) -> None:
@@ -170,7 +170,7 @@ class _Terms:
         return sum(not spellings.isdisjoint(words) for spellings in self.wanted) / len(self.wanted)
 
 
-def _remainder(memory: Memory, terms: _Terms, floor: float) -> str:
+def _remainder(memory: Memory, terms: Terms, floor: float) -> str:
     """Return a memory's text without the sentences about the subject. ``terms`` are the search terms of the subject.
 
     A sentence is about the subject if it contains at least the fraction ``floor`` of the subject's terms, and at least

@@ -7,9 +7,10 @@ them. They are erased when their session ends. If the session never ends, they a
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
+from holdfast.consent.forget import Terms
 from holdfast.forgetting.erase import remove_derived
 from holdfast.presets.base import Preset
-from holdfast.protocols import MemoryFilter, MessageFilter, Transaction
+from holdfast.protocols import MemoryFilter, MessageFilter, Reads, Transaction
 from holdfast.recall.conversation_state import with_state
 from holdfast.text.consent.rules import Reach
 from holdfast.types import OFF_RECORD, Author, Message, Retire, SessionRecord
@@ -39,6 +40,10 @@ themselves after the same time.
 """
 _REASON = "the user asked not to keep it"
 _MAX_REPLIES = 50
+_MAX_EARLIER = 400
+"""Maximum number of earlier messages among which those about a subject are looked for."""
+_MIN_SHARE = 0.5
+"""Lowest share of the subject's terms, from 0 to 1, that a message about it must contain."""
 """Maximum number of messages to withhold together: the user's previous message and the replies to it."""
 
 
@@ -81,11 +86,32 @@ def withhold_previous(tx: Transaction, message: Message, preset: Preset, now: da
 
     Memories already extracted from these messages are retired now, and erased when the session ends.
     """
-    found = turn_before(tx, message)
+    return withhold(tx, turn_before(tx, message), preset, now)
+
+
+def withhold(tx: Transaction, found: Sequence[Message], preset: Preset, now: datetime) -> list[str]:
+    """Withhold messages. Return their ids. Memories already extracted from them are retired now, and erased when the session ends."""
     for action in {each.action for each in found} - {OFF_RECORD}:
         tx.set_action([each.id for each in found if each.action == action], OFF_RECORD, instead_of=action)
     _retire_derived(tx, [each.id for each in found], preset, now)
     return [each.id for each in found]
+
+
+def turns_about(reads: Reads, message: Message, subject: str, preset: Preset) -> list[Message]:
+    """Return the speaker's earlier messages of the same session that are about a subject, and the replies to them.
+
+    A message is about the subject if it contains enough of its words: as many as the best message does, but at least half of them.
+    """
+    stored = message.seq - 1 if message.seq else None
+    wanted = MessageFilter(session=message.session, exactly=message.scope, up_to_seq=stored, newest=_MAX_EARLIER)
+    earlier, terms = reads.messages(wanted), Terms(subject, preset.languages)
+    own = {each.id: terms.share(each.text) for each in earlier if _is_same_speaker(each, message)} if terms.wanted else {}
+    floor = max(_MIN_SHARE, max(own.values(), default=0.0))
+    found, is_about = [], False
+    for each in earlier:
+        is_about = own[each.id] >= floor if each.id in own else is_about and each.role != message.role
+        found += [each] if is_about else []
+    return found
 
 
 def turn_before(tx: Transaction, message: Message) -> list[Message]:

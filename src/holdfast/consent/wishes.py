@@ -10,7 +10,7 @@ from functools import partial
 from typing import Final, Literal
 
 from holdfast.consent.forget import About, find_about, find_everything, find_known, without_reason
-from holdfast.consent.off_record import OFF_RECORD_UNTIL, after_pause, is_withheld, withhold_previous
+from holdfast.consent.off_record import OFF_RECORD_UNTIL, after_pause, is_withheld, turns_about, withhold, withhold_previous
 from holdfast.errors import ModelError
 from holdfast.forgetting.targets import own_sources
 from holdfast.learning.capture import Extractor
@@ -25,6 +25,7 @@ from holdfast.recall.reader import Reader
 from holdfast.runtime.priority import with_pauses
 from holdfast.text.clean import fold
 from holdfast.text.consent.rules import subject_words
+from holdfast.text.consent.told_part import told_part
 from holdfast.text.terms import document_terms
 from holdfast.types import (
     FORGETTING,
@@ -62,6 +63,8 @@ class Plan:
     """The memories and messages to forget."""
     puts: tuple[Put, ...] = ()
     """The memories to store."""
+    part: str = ""
+    """What the earlier messages of the session that are off the record are about."""
 
     @property
     def is_empty(self) -> bool:
@@ -119,13 +122,23 @@ class Wishes:
         if wish is None:
             return self._plan_named(message, said, reader)
         if wish.wish == "off_record":
-            return Plan(wish=wish)
+            return self._plan_part(wish, message)
         if wish.wish == "forget":
             about = self._about(wish, message.scope)
             if (wish.points_back or wish.or_off_record) and not about.memories and not about.messages:
                 return Plan(wish=replace(wish, wish="off_record", reach="previous" if wish.points_back else wish.reach))
             return Plan(wish=wish, about=about)
         return Plan(wish=wish, puts=tuple(self._puts(wish, message, turn, reader)))
+
+    def _plan_part(self, wish: ReadWish, message: Message) -> Plan:
+        """Return the plan for a wish not to save something. It can name an earlier part of the session, such as "the bit about Tom".
+
+        If the session has such a part, the wish covers it and its own message, and not the messages next to it.
+        """
+        part = told_part(message.text) if wish.reach != "rest" else ""
+        if not part or not turns_about(self._store, message, part, self._preset):
+            return Plan(wish=wish)
+        return Plan(wish=replace(wish, reach="message"), part=part)
 
     def _plan_named(self, message: Message, before: str, reader: SentenceReader | None) -> Plan:
         """Return the plan for a message such as "forget the tattoo".
@@ -226,6 +239,9 @@ class Wishes:
             if plan.wish is None:
                 return stored
             ids = [stored.id]
+            if plan.part:
+                about = turns_about(tx, stored, plan.part, self._preset)
+                ids = [*withhold(tx, about, self._preset, self._clock.now()), *ids]
             if plan.wish.reach in ("previous", "around"):
                 ids = [*withhold_previous(tx, stored, self._preset, self._clock.now()), *ids]
             return replace(stored, consent=Consent(wish="off_record", messages=tuple(ids)))

@@ -17,12 +17,12 @@ _FROM_WHEN: Final = (
 )
 START: Final = rf"(?:^|(?<=[.,;:!?()\n–—-])\s*|(?<=\band )|(?<=\bbut )|(?<=\bso )){_POLITE}{_FROM_WHEN}{_ASKING}{_POLITE}"
 """Matches the beginning of a clause, including words of politeness."""
-_NOT: Final = (
+NOT: Final = (
     r"(?:do not|don'?t|never|not|no need to|needn'?t|(?:you |u )?(?:don'?t|do not) (?:have|need) to|(?:i'?d |i would )?(?:rather|prefer(?: it)?)"
     r"(?: if| that)? (?:you|u) (?:didn'?t|not|did not|don'?t|do not)|i (?:do not|don'?t) want (?:you|u) to|(?:don'?t|do not) (?:you|u) (?:dare |ever |bloody )*|"
     r"stop|quit|refrain from|no longer|without(?: you)?)"
 )
-_KEEP: Final = (
+KEEP: Final = (
     r"(?:sav(?:e|ing)|stor(?:e|ing)|keep(?:ing)?|retain(?:ing)?|record(?:ing)?|remember(?:ing)?|log(?:ging)?|memori[sz](?:e|ing)|archiv(?:e|ing)|"
     r"writ(?:e|ing) down|not(?:e|ing)(?: down)?|(?:make|making) (?:a )?notes? of|keep(?:ing)? (?:a |any )?(?:notes?|records?|track) of|"
     r"tak(?:e|ing) (?:a |any )?notes? (?:of|on)|fil(?:e|ing)(?: away)?|hold(?:ing)? (?:on )?(?:to|onto)|hang(?:ing)? (?:on )?(?:to|onto))"
@@ -39,9 +39,9 @@ _BETWEEN_US: Final = r"between (?:us|you and me|u and me|me and you|the two of u
 OFF_RECORD_UNLESS: Final = r"\b(?:told|said to|tells|asked|begged|swore) (?:me|us|him|her|them)\b|\b(?:he|she|they|who|chair|teacher|boss|mate|cop) (?:said|says|yelled|told)\b|\bis what (?:my|our|the) \w+ (?:always |used to )?(?:said|says|say)\b"
 """Matches a report of what other people said. A wish in such a report is not the user's wish."""
 OFF_RECORD: Final = (
-    rf"{START}{_NOT} (?:please |ever |just )*{_KEEP} {_THIS}",
-    rf"{START}{_NOT} (?:please |ever )*(?:write|note|jot|take) (?:any of )?(?:this|that|it|these)(?: \w+)? down",
-    rf"{START}{_NOT} (?:please |ever )*(?:put|add|enter|file|save|keep|store) (?:any of )?(?:this|that|it|these)(?: \w+)? (?:in|into|on|to|under) (?:your|ur|my|the|what you) {_MEMORY}",
+    rf"{START}{NOT} (?:please |ever |just )*{KEEP} {_THIS}",
+    rf"{START}{NOT} (?:please |ever )*(?:write|note|jot|take) (?:any of )?(?:this|that|it|these)(?: \w+)? down",
+    rf"{START}{NOT} (?:please |ever )*(?:put|add|enter|file|save|keep|store) (?:any of )?(?:this|that|it|these)(?: \w+)? (?:in|into|on|to|under) (?:your|ur|my|the|what you) {_MEMORY}",
     rf"{START}(?:leave|keep) (?:all )?(?:this|that|it|these|what i [\w ]{{2,40}})(?: one| bit| part)? (?:all )?(?:out of|off|outta|away from) (?:your|ur|the|my) {_MEMORY}",
     rf"{START}(?:keep|leave) (?:this|that|it)(?: \w+)? (?:strictly |just |only )?(?:{_BETWEEN_US}|to yourself|off the record)",
     rf"\b(?:this|that|it|these|everything|all)(?: \w+){{0,3}} (?:stays?|remains?|is|be|goes) (?:strictly |just |purely |only |all )?{_BETWEEN_US}(?! (?:and|we)\b)",
@@ -69,7 +69,7 @@ OFF_RECORD: Final = (
     r"(?:^|[.,;:!]\s*)(?:this is |it'?s )?(?:(?:just|only|strictly) for this (?:chat|conversation|session|talk)|for this (?:chat|conversation|session|talk) only)\b",
 )
 """Patterns of a wish that something is not kept."""
-COMMAND: Final = rf"{START}{_NOT} (?:please |ever |just )*{_KEEP}\b"
+COMMAND: Final = rf"{START}{NOT} (?:please |ever |just )*{KEEP}\b"
 """Matches a plain command not to keep something."""
 BETWEEN_US: Final = (
     rf"^{_POLITE}{_BETWEEN_US}(?: and (?:no one|nobody) else| only)?[:,]? (?:i|i'm|i've|my|we|this|he|he's|she|she's|they|they're|his|her)\b(?!(?:'ve)? (?:all )?(?:have|own|got|know|speak|had|can|ate|pay|earn)\b)",
@@ -102,9 +102,9 @@ MISTAKE: Final = (
 )
 """Matches the statement that the message before was a mistake, such as "I did not mean to send that"."""
 RESUME: Final = (
-    rf"\byou (?:can|may|could) (?:go back to |start )?(?:{_KEEP}|tak(?:e|ing) notes)\b[^.?]{{0,30}}\b(?:again|now|normal|usual|as)\b",
+    rf"\byou (?:can|may|could) (?:go back to |start )?(?:{KEEP}|tak(?:e|ing) notes)\b[^.?]{{0,30}}\b(?:again|now|normal|usual|as)\b",
     r"\b(?:back|again) on the record\b|^(?:\w+[ ,]+){0,3}on the record(?: again| now)?[.!]*$",
-    rf"{START}(?:resume|restart|start|turn on|switch on|unpause|go back to|continue) (?:{_KEEP}|(?:your|the|my)? ?memory|taking notes|normal)\b",
+    rf"{START}(?:resume|restart|start|turn on|switch on|unpause|go back to|continue) (?:{KEEP}|(?:your|the|my)? ?memory|taking notes|normal)\b",
     r"\b(?:private|incognito|guest|ghost|secret) mode (?:off|over)\b|\b(?:leave|end|exit|turn off|switch off) (?:the )?(?:private|incognito|guest|ghost|secret) mode\b",
     r"\b(?:normal saving|saving is fine|memory (?:back )?on)\b",
 )
@@ -136,7 +136,7 @@ _THAT: Final = (
 BARE: Final = rf"^{_POLITE}{_ASKING}{_POLITE}(?:{_ERASE} {_THAT}|(?:(?:delete|erase|undo)\b[ ,!]*){{2,}}(?:\w+[ !]*)?$)"
 """Matches a message that only asks to remove "that". The user may mean their last message, or a text being written."""
 BARE_PART: Final = (
-    rf"^{_POLITE}{_ASKING}{_POLITE}(?:{_ERASE}|get rid of|throw (?:away|out)|lose|bin|trash|ditch|{_NOT} {_KEEP}) {_THAT}"
+    rf"^{_POLITE}{_ASKING}{_POLITE}(?:{_ERASE}|get rid of|throw (?:away|out)|lose|bin|trash|ditch|{NOT} {KEEP}) {_THAT}"
 )
 """Matches the part of a message that asks to remove or not to keep "that". Its verbs often mean other things than memory."""
 CEASE: Final = (

@@ -19,7 +19,7 @@ _FROM_WHEN: Final = (
 )
 START: Final = rf"(?:^|(?<=[.,;:!?()\n¿¡–—-])\s*|(?<=\by )|(?<=\bpero )){_POLITE}{_FROM_WHEN}{_ASKING}{_POLITE}"
 """Matches the beginning of a clause, including words of politeness."""
-_KEEP: Final = (
+KEEP: Final = (
     r"(?:(?:guard|anot|apunt|registr|grab|conserv|almacen|archiv)(?:es|e|en|eis|is|ar|as|a|ando)|"
     r"recuerd(?:es|e|en|as|a)|recordeis|recordar|recordes|memori(?:ces|ce|zar|zas|za|zando)|recordando|"
     r"reten(?:gas|ga|gan|er)|te quedes con|se quede con|quedarte con|te acuerdes de|se acuerde de|tomes? (?:nota|notas|apuntes) de|lleves registro de|dejes? (?:constancia|registro|rastro) de|"
@@ -29,7 +29,7 @@ _REPORTS: Final = (
     r"no (?:(?:me|te|se|nos|lo|la|los|las) )*(?:recuerdas?|memoriza|(?:guard|anot|apunt|registr|grab|conserv|almacen|archiv)a)\b"
 )
 """Matches a verb that says what somebody does not do: "no recuerda". A wish has another form: "no recuerdes"."""
-_NOT: Final = (
+NOT: Final = (
     r"(?:no(?: (?:me |te |se |lo |la )?(?:vayas?|vayan) a(?: estar)?| (?:me |te |lo |la )?(?:estes?|esten|sigas?|sigan|andes?)| hace falta que| es necesario que| necesitas| tienes que| quiero que| quisiera que| se te ocurra| me| te| se| nos| lo| la| los| las)*|"
     r"(?:sin|ni|nunca|jamas|deja de|deje de|dejá de|evita|prefiero que no|preferiria que no|mejor no|que no)(?: que)?(?: me| te| se| lo| la)*)"
 )
@@ -46,10 +46,10 @@ OFF_RECORD_UNLESS: Final = (
 )
 """Matches a report of what other people said, and "no te guardes nada" (hold nothing back). Neither is the user's wish."""
 OFF_RECORD: Final = (
-    rf"{START}(?!{_REPORTS}){_NOT} {_KEEP}(?:lo|la|los|las|me lo|te lo)?(?: por favor| porfa| nunca| vos| tu| usted)? {_THIS}",
+    rf"{START}(?!{_REPORTS}){NOT} {KEEP}(?:lo|la|los|las|me lo|te lo)?(?: por favor| porfa| nunca| vos| tu| usted)? {_THIS}",
     rf"{START}no (?:(?:quiero|quisiera|necesito|hace falta|es necesario) que |me |te |se |vayas? a )*(?:(?:guard|anot|apunt|registr|grab|conserv|archiv)(?:es|e|en|eis|is|ar)|memori(?:ces|ce|cen)|tom(?:es|e) nota de) que\b",
-    rf"\b(?:esto|eso|esto ultimo|eso ultimo|lo (?:que|de|ultimo|siguiente|anterior)[^.?!]{{0,60}}|esta (?:parte|conversacion|charla|pregunta|info\w*)|este (?:dato|mensaje))(?: que (?:te|le|les|os) (?:digo|cuento|dije|conte))?,? (?:por favor |porfa |mejor |prefiero que |quiero que |te pido que |que )*{_NOT} {_KEEP}(?:lo|la|los|las)?\b",
-    rf"{START}no (?:me |te )?(?:lo|la|los|las) (?:{_KEEP}|met(?:as|a) en tu memoria)(?: (?:en (?:ningun|tu|mi|tus)|nunca|ni|por favor|porfa|pero|eh|de)\b|[,:.!]? (?:pero|soy|tengo|estoy|mi|es)\b)",
+    rf"\b(?:esto|eso|esto ultimo|eso ultimo|lo (?:que|de|ultimo|siguiente|anterior)[^.?!]{{0,60}}|esta (?:parte|conversacion|charla|pregunta|info\w*)|este (?:dato|mensaje))(?: que (?:te|le|les|os) (?:digo|cuento|dije|conte))?,? (?:por favor |porfa |mejor |prefiero que |quiero que |te pido que |que )*{NOT} {KEEP}(?:lo|la|los|las)?\b",
+    rf"{START}no (?:me |te )?(?:lo|la|los|las) (?:{KEEP}|met(?:as|a) en tu memoria)(?: (?:en (?:ningun|tu|mi|tus)|nunca|ni|por favor|porfa|pero|eh|de)\b|[,:.!]? (?:pero|soy|tengo|estoy|mi|es)\b)",
     rf"{START}(?:ni )?no (?:met(?:as|a)|pong(?:as|a)|agregu(?:es|e)|anad(?:as|a)|guard(?:es|e)) (?:esto|eso|lo|nada)[^.?!]{{0,30}} (?:en|a) (?:tu|tus|mi|mis|la|lo que sabes)\b",
     rf"{START}(?:que )?(?:esto|eso|todo|lo que [^.?!]{{2,40}}|aqui)?,? ?(?:se )?(?:queda|quede|quedase|queden|que quede|es|sea|va)(?: solo| solamente| estrictamente| aqui)? {_US}\b(?! (?:tenemos|hay|dos|somos|sumamos))",
     r"(?:^|[.,;:!(¡]\s*)(?:(?:esto|eso|ok|y|pero|mira|oye|va|es|esta|todo|lo siguiente|lo que sigue|che|bro) )*(?:off the record|fuera de (?:registro|acta|micro|micros|camara|archivo)|extraoficial(?:mente)?|de incognito|en off|sin (?:guardar|grabar|registro|memoria|registrar|archivar|anotar|apuntar|dejar rastro|rastro))(?:[.,:;!)?]|$| (?:por|esta?|este|porfa|y|que|pero|te|me|mi|eh|nada|la|lo|bro|ok)\b)",
@@ -66,7 +66,7 @@ OFF_RECORD: Final = (
     r"\b(?:esto|eso|lo que [^.?!]{2,30}) no (?:sale|salga|sal(?:e|ga)) de aqui\b",
 )
 """Patterns of a wish that something is not kept."""
-COMMAND: Final = rf"{START}(?!sin\b|ni\b|nunca\b){_NOT} {_KEEP}\b"
+COMMAND: Final = rf"{START}(?!sin\b|ni\b|nunca\b){NOT} {KEEP}\b"
 """Matches a plain command not to keep something."""
 BETWEEN_US: Final = (
     rf"^{_POLITE}(?:(?:esto|que quede|te lo digo|te cuento|te confieso|aca|aqui) )?{_US}(?: nomas| no mas| solo)?[:,]? (?:y )?(?:no lo|no|me|mi|estoy|soy|tengo|voy|creo|yo)\b(?! (?:tenemos|hay))",
@@ -128,7 +128,7 @@ BARE: Final = (
     r"(?:[ ,]+(?:por favor|porfa|porfis|gracias|anda|si|dale|ya|nomas|mejor|poh?|pues|eh|wey|guey|bro|mano|parce|che|tio|tia|boludo|weon|pana|que \w+(?: \w+)?))*(?:,? (?:en cuanto|cuando|despues|apenas|una vez|al \w+r)\b[\w ]{0,60})?[.!]*$"
 )
 """Matches a message that only asks to remove "that". The user may mean their last message, or a text being written."""
-BARE_PART: Final = rf"{BARE}|^{_POLITE}{_ASKING}(?!no me lo recuerd){_NOT} {_KEEP}(?: eso| esto)?(?:[ ,]+(?:por favor|porfa|porfis|gracias|eh|si|dale|vale|mejor))*[.!]*$"
+BARE_PART: Final = rf"{BARE}|^{_POLITE}{_ASKING}(?!no me lo recuerd){NOT} {KEEP}(?: eso| esto)?(?:[ ,]+(?:por favor|porfa|porfis|gracias|eh|si|dale|vale|mejor))*[.!]*$"
 """Matches the part of a message that asks to remove or not to keep "that". Its verbs often mean other things than memory."""
 _SUBJUNCTIVE: Final = (
     r"(?:guard(?:es?|en)|recuerd(?:es?|en)|recordes|conserv(?:es?|en)|memori(?:ces?|cen)|(?:te|se) acuerd(?:es?|en) de)"
