@@ -441,3 +441,29 @@ def test_a_sentence_with_two_facts_is_kept_whole(reader: SentenceReader, said: s
 
 def test_a_sentence_with_the_pronoun_it_is_kept_with_the_previous_sentence(reader: SentenceReader) -> None:
     assert kept(reader, "I play the accordion. Playing it calms me down every evening.")[-1].startswith("I play the accordion.")
+
+
+@pytest.mark.parametrize(
+    ("said", "instruction"),
+    [
+        ("Could you stop using emojis?", "Stop using emojis."),
+        ("would you please always answer in metric units?", "Always answer in metric units."),
+        ("¿Puedes dejar de llamarme señora?", "Dejar de llamarme señora."),
+        ("¿Podrías responderme siempre en catalán?", "Responderme siempre en catalán."),
+    ],
+)
+def test_a_polite_question_that_asks_for_a_habit_is_an_instruction(reader: SentenceReader, said: str, instruction: str) -> None:
+    assert kept(reader, said) == [instruction]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Can you stop the music?",
+        "Could you remove the emojis from this post?",
+        "¿Puedes acortar este texto?",
+        "¿Me puedes explicar esto?",
+    ],
+)
+def test_a_polite_question_that_asks_for_a_task_is_not_kept(reader: SentenceReader, said: str) -> None:
+    assert kept(reader, said) == []

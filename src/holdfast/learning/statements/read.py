@@ -29,7 +29,7 @@ from holdfast.learning.statements.standalone import (
     is_unfinished,
     without_subordinator,
 )
-from holdfast.learning.statements.trim import before_question, trimmed, words_to_keep
+from holdfast.learning.statements.trim import before_question, lasting_request, trimmed, words_to_keep
 from holdfast.protocols.sentence_reader import Reading, SentenceReader
 from holdfast.runtime.regex import regex
 from holdfast.text.consent.cues import may_wish, shows_in_part
@@ -186,7 +186,9 @@ def _candidates_in(said: str, previous: str, context: Context) -> Iterator[_Foun
 
     The results have the form described in :func:`candidates`.
     """
-    if _asks_only(said, context):
+    if instruction := lasting_request(said, context.read):
+        said = instruction
+    elif _asks_only(said, context):
         return
     sentence, (reading, stands_for) = said, _read_reply(said, context)
     stated = before_question(sentence)

@@ -37,11 +37,19 @@ The part of the sentence that the sentence reader marks begins after this word.
 """
 _ABOUT_THEM: Final = regex(r"\s*[,;:(–—-]+\s*(?:he|she|they|who|él|ella|ellos|ellas|quien)\b", re.IGNORECASE)
 """Matches the beginning of a clause about the person named just before it: ", she turns six"."""
+_POLITELY: Final = regex(
+    r"[¿ ]*(?:(?:also|and|so|but|hey|ok|okay|oh|please|oye|y|pero|ah|además|también|por favor)[ ,]+)*"
+    r"(?:(?:can|could|would|will) (?:you|u) (?:please |pls |just |maybe )*|(?:me |nos )?(?:puedes|podés|podrías|podrias|puede|podría|podria) (?:por favor )?)",
+    re.IGNORECASE,
+)
+_MAX_INSTRUCTION_WORDS: Final = 20
 _MIN_WORDS: Final = 2
 _MAX_LEAD_WORDS: Final = 2
 _MIN_HEAD_WORDS: Final = 2
 _MIN_TAIL_WORDS: Final = 3
 _MAX_TAIL_KEEP: Final = 0.5
+_MIN_INSTRUCTION: Final = 0.5
+"""Minimum probability that an instruction is worth keeping, and that it is useful as a memory."""
 _MAX_LOSS: Final = 0.15
 """Maximum decrease of the probability of being worth keeping when a request is removed from the end of a text.
 
@@ -83,6 +91,20 @@ def before_question(sentence: str) -> str:
     stops = [stop.start() for stop in _STOP.finditer(sentence)] if sentence.rstrip().endswith("?") else []
     stated = _REASON.sub("", sentence[: stops[-1]]) if stops else ""
     return stated if len(stated.split()) > _MIN_WORDS else ""
+
+
+def lasting_request(sentence: str, read: Callable[[str], Reading]) -> str:
+    """Return what a polite question asks for, if it is an instruction for all replies: "Stop using emojis." of "could you stop using emojis?".
+
+    Otherwise return an empty text. ``read`` analyzes a text with the sentence reader, which takes the question for a task.
+    """
+    polite = _POLITELY.match(sentence)
+    asked = sentence[polite.end() :].rstrip("?!. ") if polite else ""
+    if not _MIN_WORDS <= len(asked.split()) <= _MAX_INSTRUCTION_WORDS:
+        return ""
+    asked = f"{asked[0].upper()}{asked[1:]}."
+    reading = read(asked)
+    return asked if reading.area == "instruction" and min(reading.keep, reading.worth) >= _MIN_INSTRUCTION else ""
 
 
 def words_to_keep(sentence: str, reading: Reading) -> str:
