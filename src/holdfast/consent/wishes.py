@@ -64,7 +64,7 @@ class Plan:
     puts: tuple[Put, ...] = ()
     """The memories to store."""
     part: str = ""
-    """What the earlier messages of the session that are off the record are about."""
+    """The subject of the earlier messages that are withheld, too. It is empty if the wish names none."""
 
     @property
     def is_empty(self) -> bool:
