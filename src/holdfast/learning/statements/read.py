@@ -29,7 +29,7 @@ from holdfast.learning.statements.standalone import (
     is_unfinished,
     without_subordinator,
 )
-from holdfast.learning.statements.trim import before_question, lasting_request, trimmed, words_to_keep
+from holdfast.learning.statements.trim import PAUSE, before_question, lasting_request, trimmed, words_to_keep
 from holdfast.protocols.sentence_reader import Reading, SentenceReader
 from holdfast.runtime.regex import regex
 from holdfast.text.consent.cues import may_wish, shows_in_part
@@ -65,7 +65,6 @@ _MIN_LONG_WORDS: Final = 12
 """Minimum number of words of a sentence whose clauses are also read one by one."""
 _MAX_LEADS: Final = 8
 _MAX_PAUSES: Final = 8
-_PAUSE: Final = regex(r"\s*[,;:(–—]\s*|\s+-+\s+|\s+(?:and|but|so|because|y|pero|porque|así que|asi que)\s+")
 _VERB: Final = regex(
     r"\b(?:is|are|am|was|were|has|have|had|will|\w+'s|\w{3,}s|es|son|era|fue|esta|estan|tiene|tengo|soy|vivo|se|me|sale|empieza|termina|llega|\w{2,}ó)\b \w"
 )
@@ -374,5 +373,5 @@ def _rule(text: str, books: Sequence[Rulebook]) -> StatementRule | None:
     Return None if no rule matches.
     """
     folded = fold_clause(text)
-    starts = [0, *(found.end() for found in islice(_PAUSE.finditer(folded), _MAX_PAUSES))]
+    starts = [0, *(found.end() for found in islice(PAUSE.finditer(folded), _MAX_PAUSES))]
     return next((rule for book in books for start in starts if (rule := book.find(folded[start:])) is not None), None)

@@ -25,7 +25,8 @@ _ASKS: Final = regex(
     re.IGNORECASE,
 )
 """Matches the beginning of a clause in which the user asks for something, or states a doubt or a current need."""
-_PAUSE: Final = regex(r"\s*[,;:(–—]\s*|\s+-+\s+|\s+(?:and|but|so|because|y|pero|porque|así que|asi que)\s+")
+PAUSE: Final = regex(r"\s*[,;:(–—]\s*|\s+-+\s+|\s+(?:and|but|so|because|y|pero|porque|así que|asi que)\s+")
+"""Matches a pause or a conjunction between two clauses."""
 _STOP: Final = regex(r"\s*[,;:(–—]\s+|\s+-+\s+")
 _REASON: Final = regex(r"^(?:since|because|given that|como|ya que|porque|dado que)\s+", re.IGNORECASE)
 _OWN_PHRASE: Final = regex(r"(?:my|our|i|i['’]?m|i['’]?ve|we|mis?|nuestr[oa]s?|yo|tengo|soy|estoy|vivo)\b", re.IGNORECASE)
@@ -123,7 +124,7 @@ def words_to_keep(sentence: str, reading: Reading) -> str:
     elif len(sentence[: reading.start].split()) <= _MAX_LEAD_WORDS or _OWN_PHRASE.match(sentence, reading.start):
         start, end = reading.start, after
     else:
-        inside = [pause.end() for pause in _PAUSE.finditer(sentence) if pause.end() < reading.end]
+        inside = [pause.end() for pause in PAUSE.finditer(sentence) if pause.end() < reading.end]
         before = [place for place in inside if place <= reading.start]
         start, end = before[-1] if before else inside[0] if inside else 0, after
     if start and (lead := _TO_WHOM.search(sentence, 0, start)) is not None:
