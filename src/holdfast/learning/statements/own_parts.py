@@ -21,7 +21,7 @@ class _Patterns:
     """The patterns of one language."""
 
     starts: re.Pattern[str]
-    """Matches a pause or a conjunction before a clause about the speaker, or a pause before a question."""
+    """Matches the words between two clauses: a pause or a conjunction before a clause about the speaker, or a pause before a question."""
     asks: re.Pattern[str]
     """Matches the beginning of a clause that is not a statement of its own: a question, a request or a relative clause."""
     unreal: re.Pattern[str]

@@ -51,7 +51,7 @@ _MIN_CORRECTION: Final = 0.5
 _MIN_WORTH: Final = 0.5
 """Minimum probability, according to :func:`worth`, that a statement is useful as a memory."""
 _MIN_PART_WORTH: Final = 0.75
-"""The same for a clause of a sentence of which, read as a whole, nothing is worth keeping. Such a clause is junk more often."""
+"""The same for a clause that is read alone, because nothing of its whole sentence is worth keeping. It is junk more often."""
 _MIN_REFUSAL: Final = 0.9
 """Minimum probability, from the sentence reader, with which one sentence counts as a wish to forget it or not to keep it."""
 _MIN_OFF_RECORD: Final = 0.9

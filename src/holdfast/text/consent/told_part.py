@@ -1,4 +1,4 @@
-"""Find which part of a conversation a wish not to save something names: "please don't save the bit about Tom", "no guardes lo de mi suegra"."""
+"""Find the part of a conversation that a wish not to save something names: "please don't save the bit about Tom", "no guardes lo de mi suegra"."""
 
 from typing import Final
 
@@ -19,15 +19,16 @@ _LO: Final = (
     r"(?:lo(?: que (?:te |os |le |les )?(?:dije|conte|comente|acabo de (?:contar|decir)(?:te)?|he (?:dicho|contado)))?|la parte|el tema|el asunto|la historia"
     r"|el detalle|eso|nada)(?: del?| sobre(?: el| la)?| acerca del?| con)"
 )
-_KEEP_NOT: Final = rf"(?:{english.NOT} (?:please |ever |just )*{english.KEEP}|(?:leave|keep) (?:that|it|this|those)\b)"
+_DO_NOT_KEEP: Final = rf"{english.NOT} (?:please |ever |just )*{english.KEEP}"
+_LEAVE_OUT: Final = rf"(?:{_DO_NOT_KEEP}|(?:leave|keep) (?:that|it|this|those)\b)"
 _NO_KEEP: Final = rf"(?:por favor |porfa |mejor )?{spanish.NOT}(?: (?:lo|la|los|las))? {spanish.KEEP}"
 _PATTERNS: Final = tuple(
     regex(pattern)
     for pattern in (
-        rf"{english.START}{english.NOT} (?:please |ever |just )*{english.KEEP} {_BIT} {_ABOUT}{_END}",
-        rf"{english.START}{english.NOT} (?:please |ever |just )*{english.KEEP} {_NAMED_BIT}{_END}",
-        rf"{english.START}{_BIT} {_ABOUT},? (?:please |pls |so )*{_KEEP_NOT}",
-        rf"{english.START}{_NAMED_BIT},? (?:please |pls |so )*{_KEEP_NOT}",
+        rf"{english.START}{_DO_NOT_KEEP} {_BIT} {_ABOUT}{_END}",
+        rf"{english.START}{_DO_NOT_KEEP} {_NAMED_BIT}{_END}",
+        rf"{english.START}{_BIT} {_ABOUT},? (?:please |pls |so )*{_LEAVE_OUT}",
+        rf"{english.START}{_NAMED_BIT},? (?:please |pls |so )*{_LEAVE_OUT}",
         rf"{spanish.START}{spanish.NOT} {spanish.KEEP} {_LO} {_ABOUT}{_END}",
         rf"{spanish.START}{_LO} {_ABOUT},? {_NO_KEEP}",
     )
