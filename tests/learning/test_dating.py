@@ -35,6 +35,7 @@ def test_a_weekday_in_the_past_gets_its_date(text: str, date: str) -> None:
     [
         "My father broke his hip, and on Tuesday I have my driving test.",
         "Mi padre se rompió la cadera, y encima el martes tengo el examen de conducir.",
+        "Se ha estropeado el horno y el martes viene el técnico.",
     ],
 )
 def test_a_weekday_in_a_clause_of_the_present_gets_no_date_in_the_past(text: str) -> None:

@@ -35,6 +35,7 @@ _EVERY_YEAR: Final = regex(
     re.IGNORECASE,
 )
 """Matches words for a yearly day or a day of birth, such as "birthday". The current year must not be added to its date."""
+_MIN_CLAUSE_WORDS: Final = 4
 _TENSES: Final[Mapping[When, Tense]] = {"planned": "future", "dated": "past"}
 
 
@@ -73,9 +74,12 @@ def _has_past_verb(text: str) -> bool:
 
 
 def _is_in_present(text: str, place: int) -> bool:
-    """Return True if the clause at a position has a verb, but none in the past tense: "on Friday we sign" in "we met, on Friday we sign"."""
+    """Return True if the clause at a position has a verb, but none in the past tense: "on Friday we sign" in "we met, on Friday we sign".
+
+    A clause of at least four words counts as having a verb.
+    """
     clause = clause_at(text, place)
-    return has_verb(clause) and not _has_past_verb(clause)
+    return not _has_past_verb(clause) and (len(clause.split()) >= _MIN_CLAUSE_WORDS or has_verb(clause))
 
 
 def dates_of(text: str, at: datetime, reading: Reading | None) -> dict[str, str]:
