@@ -35,6 +35,12 @@ def test_a_sentence_that_ends_a_memory_is_kept_in_its_place(open_memory: OpenMem
     assert "hangs" not in _live(memory)
 
 
+def test_a_related_matter_does_not_end_what_the_user_asked_to_remember(open_memory: OpenMemory) -> None:
+    memory = open_memory(embedder="talk-embed-s", chat="none")
+    _tell(memory, "Remember that the boiler gets serviced in March.", "the oven broke and the repair man comes on Thursday")
+    assert "boiler" in _live(memory)
+
+
 def test_rumi_keeps_a_move_under_the_key_of_the_old_home(open_memory: OpenMemory) -> None:
     memory = open_memory(preset="rumi", embedder="talk-embed-s", chat="none")
     _tell(memory, "Vivo en Logroño, cerca del río.")

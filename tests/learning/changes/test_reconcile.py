@@ -295,6 +295,24 @@ def test_what_the_user_asked_to_remember_is_not_ended_by_what_hardly_concerns_it
     assert [put.replaces for put in _read(old, _put("una galga que adoptamos el año pasado", language="es"))] == [()]
 
 
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("the boiler gets serviced in March.", "the oven broke and the repair man comes on Thursday"),
+        ("la caldera se revisa en marzo de 2027", "se ha estropeado el horno y el jueves viene el técnico"),
+    ],
+)
+def test_the_reader_alone_ends_an_explicit_memory_only_if_it_is_certain_and_a_word_is_shared(old: str, new: str) -> None:
+    assert [put.replaces for put in _read(a_memory(old, origin="explicit"), _put(new))] == [()]
+    assert [bool(put.replaces) for put in _read(_auto(old), _put(new))] == [True], "the reader takes it for a change"
+
+
+def test_a_certain_change_that_names_the_thing_ends_an_explicit_memory() -> None:
+    old = a_memory("the ladder hangs behind the boiler.", origin="explicit")
+    (stored,) = _read(old, _put("The ladder is in the barn now, not behind the boiler anymore."))
+    assert stored.replaces == (old.id,)
+
+
 def test_the_rest_of_a_changed_memory_leads_to_the_message_that_changed_it() -> None:
     rest, new = _read(_auto("Vivo en Valparaíso con mi pareja.", language="es"), _put("Me mudé a Concepción.", language="es"))
     assert (rest.metadata, new.metadata) == ({SAID_LATER: [["msg_new", 0]]}, {})

@@ -11,8 +11,9 @@ from typing import Final
 from holdfast.background.changes.ended_messages import find_earlier
 from holdfast.background.neighbors import find_neighbors
 from holdfast.learning.change_reader import ToldChange
-from holdfast.learning.changes.compare_claims import ClaimComparer
+from holdfast.learning.changes.compare_claims import ClaimComparer, is_guess
 from holdfast.learning.changes.end_reason import may_replace, replaces
+from holdfast.learning.changes.reconcile import Neighbor
 from holdfast.learning.changes.wording import spoken_words
 from holdfast.protocols import SentenceReader, Store
 from holdfast.recall.embedding import Embedding
@@ -73,15 +74,19 @@ class ChangeFinder:
 
     def _ended_memory(self, put: Put) -> ToldChange | None:
         (neighbors,) = find_neighbors(self._store, self._embedding, [put], self._now, kinds=self._kinds)
-        whole = self._said[put.sources[0]]
         for neighbor in neighbors[:_MAX_COMPARED]:
             old = neighbor.memory
             if not may_replace(replace(put, kind=old.kind), old):
                 continue
-            ends = neighbor.nearest and replaces(old.text, put.text, old.language)
-            if ends or self._comparer.change(old.text, put.text, nearest=neighbor.nearest, said=neighbor.said, whole=whole):
+            by_rules = neighbor.nearest and replaces(old.text, put.text, old.language)
+            if by_rules or self._ends_by_reader(neighbor, put):
                 return ToldChange(area=self._reader.read(spoken_words(old.text)[1]).area, key=old.key)
         return None
+
+    def _ends_by_reader(self, neighbor: Neighbor, put: Put) -> bool:
+        old, whole = neighbor.memory, self._said[put.sources[0]]
+        change = self._comparer.change(old.text, put.text, nearest=neighbor.nearest, said=neighbor.said, whole=whole)
+        return change is not None and not is_guess(change, old, put.text, whole)
 
     def _ended_message(self, put: Put) -> ToldChange | None:
         (earlier,) = find_earlier([put], self._said, store=self._store, embedding=self._embedding)

@@ -18,6 +18,7 @@ from holdfast.runtime.regex import regex
 from holdfast.text.clean import fold
 from holdfast.text.language import detect_language
 from holdfast.text.sentences import split_sentences
+from holdfast.types import Memory
 
 _CERTAIN_ENDS: Final = 0.97
 """Minimum probability with which an ending counts as certain. An uncertain ending counts only if it is the only ending.
@@ -262,6 +263,15 @@ class ClaimComparer:
 def common_words(old: str, new: str) -> int:
     """Return how many words of an old claim also occur in a new claim. A word can have another ending: "vegan" and "vegana"."""
     return len(shared_words(old, new))
+
+
+def is_guess(change: ClaimChange, old: Memory, *news: str) -> bool:
+    """Return True if a change is too uncertain to end a memory that the user explicitly asked to remember.
+
+    ``news`` are the new texts. The sentence reader must be certain, and a new text must share a word with the memory. Otherwise
+    the reader may mistake a related matter for a change: a broken oven does not end the date of the boiler's inspection.
+    """
+    return old.origin == "explicit" and not (change.certain and any(common_words(old.text, new) for new in news))
 
 
 def _claims(text: str) -> list[str]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Final, Literal
 
-from holdfast.learning.changes.compare_claims import ClaimComparer, common_words, have_other_owners
+from holdfast.learning.changes.compare_claims import ClaimComparer, common_words, have_other_owners, is_guess
 from holdfast.learning.changes.end_reason import comparable, end_reason_for_memory, end_reason_for_put, is_outdated, may_retire
 from holdfast.learning.changes.key_owner import key_of_owner
 from holdfast.learning.changes.keys import canonical_key, same_key
@@ -313,9 +313,10 @@ class _Batch:
                 continue
             if self._says_more(neighbor, put):
                 yield _Retired(memory=old, why="stated again, with more detail", certain=True, kept=())
-            elif change := comparer.change(
-                old.text, put.text, nearest=neighbor.nearest, said=neighbor.said, whole=self._message_of(put)
-            ):
+                continue
+            whole = self._message_of(put)
+            change = comparer.change(old.text, put.text, nearest=neighbor.nearest, said=neighbor.said, whole=whole)
+            if change is not None and not is_guess(change, old, put.text, whole):
                 yield _Retired(memory=old, why="changed", certain=change.certain, kept=change.kept)
 
     def _message_of(self, put: Put) -> str:
