@@ -457,9 +457,26 @@ def test_a_polite_question_that_asks_for_a_habit_is_an_instruction(reader: Sente
 
 
 @pytest.mark.parametrize(
+    ("said", "instruction"),
+    [
+        ("please keep your answers shorter", "From now on, please keep your answers shorter."),
+        ("Could you be more direct with me?", "From now on, be more direct with me."),
+        ("¿Puedes dejar de tratarme de usted?", "A partir de ahora, dejar de tratarme de usted."),
+        ("Háblame de tú.", "A partir de ahora, háblame de tú."),
+    ],
+)
+def test_a_wish_about_how_the_assistant_talks_holds_from_now_on(reader: SentenceReader, said: str, instruction: str) -> None:
+    assert kept(reader, said) == [instruction]
+
+
+@pytest.mark.parametrize(
     "said",
     [
         "Can you stop the music?",
+        "Talk to me about whales.",
+        "Háblame de las ballenas.",
+        "Can you check your answers?",
+        "I'd prefer you to book the earlier train.",
         "Could you remove the emojis from this post?",
         "¿Puedes acortar este texto?",
         "¿Me puedes explicar esto?",

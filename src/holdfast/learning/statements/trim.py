@@ -43,6 +43,15 @@ _POLITELY: Final = regex(
     r"(?:(?:can|could|would|will) (?:you|u) (?:please |pls |just |maybe )*|(?:me |nos )?(?:puedes|podés|podrías|podrias|puede|podría|podria) (?:por favor )?)",
     re.IGNORECASE,
 )
+_MANNER: Final = regex(
+    r"\byour (?:answers|replies|responses|messages|explanations|tone)\b|\b(?:be|sound)\b[^,;]* with me\b"
+    r"|\b(?:talk|speak)(?:ing)? to me (?:like|as|in|more|less|so|slow|formally|informally)|\bi(?:'d| would) (?:rather|prefer)(?: it if)? you\b"
+    r"|(?P<spanish>\b(?:tus|sus) (?:respuestas|mensajes|explicaciones|contestaciones)\b|\btu tono\b|\b(?:sé|sea|ser) [^,;]*conmigo\b"
+    r"|\bh[aá]bl(?:a|á|e|ar)me (?:de (?:t[uú]|usted|vos)\b|m[aá]s\b|menos\b|como\b|en\b|claro\b|despacio\b|lento\b|normal\b)"
+    r"|\b(?:tr[aá]t(?:a|á|e|ar)|tut[eé](?:a|á|e|ar)|v[oó]s[eé](?:a|á|ar))me\b|\bno me (?:hables|trates|tutees|vosees|hable|trate)\b)",
+    re.IGNORECASE,
+)
+"""Matches a wish about how the assistant talks to the user, such as "your answers" or "háblame de tú", not about a single text."""
 _MAX_INSTRUCTION_WORDS: Final = 20
 _MIN_WORDS: Final = 2
 _MAX_LEAD_WORDS: Final = 2
@@ -95,17 +104,26 @@ def before_question(sentence: str) -> str:
 
 
 def lasting_request(sentence: str, read: Callable[[str], Reading]) -> str:
-    """Return what a polite question asks for, if it is an instruction for all replies: "Stop using emojis." of "could you stop using emojis?".
+    """Return what a sentence asks for, if it is an instruction for all replies: "Stop using emojis." of "could you stop using emojis?".
 
-    Otherwise return an empty text. ``read`` analyzes a text with the sentence reader, which takes the question for a task.
+    A wish about how the assistant talks begins with "From now on": "From now on, keep your answers shorter."
+
+    Otherwise return an empty text. ``read`` analyzes a text with the sentence reader, which takes such a sentence for a task.
     """
     polite = _POLITELY.match(sentence)
-    asked = sentence[polite.end() :].rstrip("?!. ") if polite else ""
-    if not _MIN_WORDS <= len(asked.split()) <= _MAX_INSTRUCTION_WORDS:
+    asked = sentence[polite.end() if polite else 0 :].strip("¿?¡!. ")
+    manner = _MANNER.search(asked)
+    if not (polite or manner) or not _MIN_WORDS <= len(asked.split()) <= _MAX_INSTRUCTION_WORDS:
         return ""
-    asked = f"{asked[0].upper()}{asked[1:]}."
-    reading = read(asked)
-    return asked if reading.area == "instruction" and min(reading.keep, reading.worth) >= _MIN_INSTRUCTION else ""
+    plain = f"{asked[0].upper()}{asked[1:]}."
+    if _is_instruction(read(plain)):
+        return plain if polite else ""
+    lasting = f"{'A partir de ahora' if manner and manner['spanish'] else 'From now on'}, {asked[0].lower()}{asked[1:]}."
+    return lasting if manner and _is_instruction(read(lasting)) else ""
+
+
+def _is_instruction(reading: Reading) -> bool:
+    return reading.area == "instruction" and min(reading.keep, reading.worth) >= _MIN_INSTRUCTION
 
 
 def words_to_keep(sentence: str, reading: Reading) -> str:
