@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
-from holdfast.text.relative_dates import dates_in, with_dates, with_weekdays
+from holdfast.text.relative_dates import dates_in, with_dates, with_right_days, with_weekdays
 from holdfast.text.stated_dates import begin_and_end
 
 SUNDAY = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -164,6 +164,29 @@ def test_the_end_of_a_long_month_works_in_a_short_one(at: str, said: str, dated:
 )
 def test_the_year_changes_with_the_day(at: str, said: str, dated: str) -> None:
     assert with_dates(said, on(at)) == dated
+
+
+@pytest.mark.parametrize(
+    ("at", "said", "dated"),
+    [
+        ("2026-11-19", "My hearing is next Friday.", "My hearing is next Friday (27 November 2026)."),
+        ("2026-11-19", "My hearing is this Friday.", "My hearing is this Friday (20 November 2026)."),
+        ("2026-11-19", "The fair is next Saturday.", "The fair is next Saturday (28 November 2026)."),
+        ("2026-11-19", "El juicio es el viernes que viene.", "El juicio es el viernes que viene (27 de noviembre de 2026)."),
+        ("2026-11-16", "My hearing is next Friday.", "My hearing is next Friday (20 November 2026)."),
+        ("2026-11-22", "My hearing is next Monday.", "My hearing is next Monday (23 November 2026)."),
+        ("2026-11-19", "We sail on Tuesday week.", "We sail on Tuesday week (1 December 2026)."),
+    ],
+)
+def test_a_day_of_this_week_that_is_very_near_is_not_the_next_one(at: str, said: str, dated: str) -> None:
+    assert with_dates(said, on(at)) == dated
+
+
+def test_a_date_follows_its_weekday_when_the_weekday_changes() -> None:
+    at = on("2026-11-19")
+    assert with_right_days("the vet is on Thursday (24 November 2026)", at) == "the vet is on Thursday (26 November 2026)"
+    assert with_right_days("el lunes (17 de noviembre de 2026) pagué", at) == "el lunes (16 de noviembre de 2026) pagué"
+    assert with_right_days("on Friday (20 November 2026)", at) == "on Friday (20 November 2026)"
 
 
 def test_a_weekday_named_on_the_same_weekday_means_a_week_later() -> None:

@@ -26,8 +26,15 @@ _SPANISH_PAST: Final = regex(
     re.IGNORECASE,
 )
 """Matches a Spanish verb in a past tense. A noun such as "anatomía" follows an article or a preposition."""
+_SPANISH_TOLD: Final = regex(
+    r"\b(?!(?:qué|té|sé|mí|sí|café|bebé|así|allí|ahí|aquí|porqué)\b)\w{2,}(?:é|í|ó|aron|ieron)\b", re.IGNORECASE
+)
+"""Matches a Spanish verb in a tense that tells what happened. Forms that are the same in the present do not count."""
+_SPANISH_NOW: Final = regex(
+    r"\b(?:es|son|hay|tengo|tenemos|tiene|toca|voy|va|vamos|viene|será|\w+(?:ré|rá|remos|rán))\b", re.IGNORECASE
+)
 _ENGLISH_PAST: Final = regex(
-    r"\b(?:was|were|had|did|didn['’]?t|went|came|saw|met|took|left|bought|told|said|made|ate|fell|broke|lost|won|flew|drove|gave|found|heard|\w{3,}ed)\b",
+    r"\b(?:was|were|had|did|(?:did|could|was|were|had)n['’]?t|went|came|saw|met|took|left|bought|told|said|made|ate|fell|broke|lost|won|flew|drove|gave|found|heard|\w{3,}ed)\b",
     re.IGNORECASE,
 )
 _EVERY_YEAR: Final = regex(
@@ -56,10 +63,12 @@ def dated(text: str, at: datetime, reading: Reading | None) -> str:
     "Next Friday" becomes "next Friday (20 November 2026)", and "in August" becomes "in August 2027". A weekday alone ("on
     Sunday") gets a date only if it is clear whether it is in the past or in the future.
     """
-    text = with_dates(text, at)
+    text = with_dates(text, at, past=partial(_is_in_past, text))
     tense = None if reading is None else _TENSES.get(reading.time)
     if tense == "future" or (tense == "past" and _has_past_verb(text)):
-        text = with_weekdays(text, at, future=tense == "future", unclear=partial(_is_in_present, text))
+        text = with_weekdays(
+            text, at, future=tense == "future", unclear=partial(_is_in_present, text), past=partial(_is_told, text)
+        )
     if (
         tense is None
         or _EVERY_YEAR.search(text)
@@ -80,6 +89,20 @@ def _is_in_present(text: str, place: int) -> bool:
     """
     clause = clause_at(text, place)
     return not _has_past_verb(clause) and (len(clause.split()) >= _MIN_CLAUSE_WORDS or has_verb(clause))
+
+
+def _is_in_past(text: str, place: int) -> bool:
+    """Return True if the clause at a position has a verb in the past tense: "we were ill this Sunday"."""
+    return _has_past_verb(clause_at(text, place))
+
+
+def _is_told(text: str, place: int) -> bool:
+    """Return True if a Spanish clause tells what happened on the weekday at a position: "firmé la hipoteca el sábado".
+
+    The sentence reader often takes it for a plan.
+    """
+    clause = clause_at(text, place)
+    return _SPANISH_TOLD.search(clause) is not None and _SPANISH_NOW.search(clause) is None
 
 
 def dates_of(text: str, at: datetime, reading: Reading | None) -> dict[str, str]:

@@ -9,7 +9,17 @@ from holdfast.runtime.regex import regex
 from holdfast.text.clean import fold_letters
 from holdfast.text.wordlists import DAYS, MONTHS, NUMBERS
 
-__all__ = ["RESCHEDULED", "dates_in", "lasting_since", "names_weekday", "spans_in", "with_dates", "with_weekdays", "written_day"]
+__all__ = [
+    "RESCHEDULED",
+    "dates_in",
+    "lasting_since",
+    "names_weekday",
+    "spans_in",
+    "with_dates",
+    "with_right_days",
+    "with_weekdays",
+    "written_day",
+]
 
 _DAY: Final = timedelta(days=1)
 _WEEKDAYS: Final = {name: number for number, name in enumerate(dict.fromkeys(DAYS.values()))}
@@ -28,7 +38,7 @@ _WEEKDAY: Final = rf"(?P<weekday>{'|'.join(sorted((name for name in DAYS if len(
 _BARE_WEEKDAY: Final = regex(
     r"(?:(?<!last )(?<!next )(?<!this )(?<!past )(?<!coming )(?<!\ba )(?<!\bany )(?<!\bsome )(?<!\bone )(?<!another )\b(?P<el>el )?)"
     r"(?P<weekday>monday|tuesday|wednesday|thursday|friday|saturday|sunday|(?<=el )(?:lunes|martes|miercoles|jueves|viernes|sabado|domingo))\b"
-    r"(?! (?:pasado|que viene|proximo|santo|negro|de (?:ramos|ceniza|pascua|resurreccion|gloria)))"
+    r"(?! (?:pasado|que viene|proximo|santo|negro|week\b|de (?:ramos|ceniza|pascua|resurreccion|gloria)))"
 )
 _EVERY_WEEK: Final = regex(
     r"\b(?:every|each|usually|always|normally|most|cada|todos|todas|siempre|normalmente|suelo|suele|solemos|\w+days|los (?:lunes|martes|miercoles|jueves|viernes|sabados|domingos))\b"
@@ -38,6 +48,8 @@ _LASTING: Final = regex(
     rf"|\bllev(?:o|a|amos|an) (?:casi |ya |como |mas de |unos )*{_AMOUNT.replace('amount', 'amount_es')} {_UNIT.replace('unit', 'unit_es')}\b"
 )
 """Matches words that say how long a state has lasted, such as "have been vegan for two years"."""
+_NOT_NEXT: Final = 2
+"""Number of days of this week that are not meant by "next": on a Thursday, "next Saturday" is not the day after tomorrow."""
 _Found = tuple[datetime, str]
 """A day, and the precision with which it is known: ``day``, ``week``, ``month`` or ``year``."""
 _OTHER_WEEK: Final = regex(
@@ -59,38 +71,74 @@ RESCHEDULED: Final = (
 """Matches words before the new date of something, which is still to come: "they moved the meeting to", "nos pasaron la boda al"."""
 _DEADLINE: Final = regex(rf"(?:\b(?:by|until|till|due|due on|para|hasta|antes de)|{RESCHEDULED}) (?:el )?$")
 """Matches the words before the weekday of a deadline, or of a new date, if a text ends with them: "para el lunes"."""
+_THIS: Final = regex(r"this (?!coming)|este ")
+_WRITTEN_MONTHS: Final = {
+    fold_letters(name).lower(): number % 12 + 1 for number, name in enumerate([*_MONTH_NAMES, *_SPANISH_MONTHS])
+}
+_DATED_WEEKDAY: Final = regex(
+    rf"\b{_WEEKDAY} \((?P<day>\d{{1,2}}) (?:de )?(?P<month>{'|'.join(_WRITTEN_MONTHS)}) (?:de )?(?P<year>\d{{4}})\)"
+)
+"""Matches a weekday with the date that was added to it, in lower case and without accents."""
 _HAS_DATE: Final = regex(rf"\s*[,(]?\s*(?:\d{{1,2}}\b|(?:the|el) \d|(?:{'|'.join(MONTHS)}) \d)")
 
 
-def with_dates(text: str, at: datetime) -> str:
-    """Return a text with a calendar date after each relative date. ``at`` is the time at which the text was said."""
+def with_dates(text: str, at: datetime, *, past: Callable[[int], bool] = lambda place: False) -> str:
+    """Return a text with a calendar date after each relative date. ``at`` is the time at which the text was said.
+
+    "This Sunday" is the last Sunday if ``past`` returns True for its position in the text, and the next one otherwise.
+    """
     pieces, end = [], 0
-    for _, stop, day, precision, spanish in _matches(text, at):
-        pieces += [text[end:stop], f" ({_written(day, precision, spanish=spanish)})"]
+    for start, stop, day, precision, spanish in _matches(text, at):
+        is_past = _THIS.match(fold_letters(text[start:stop])) is not None and past(start)
+        pieces += [text[end:stop], f" ({_written(day - 7 * _DAY if is_past else day, precision, spanish=spanish)})"]
         end = stop
     return "".join([*pieces, text[end:]])
 
 
-def with_weekdays(text: str, at: datetime, *, future: bool, unclear: Callable[[int], bool] = lambda place: False) -> str:
+def with_weekdays(
+    text: str,
+    at: datetime,
+    *,
+    future: bool,
+    unclear: Callable[[int], bool] = lambda place: False,
+    past: Callable[[int], bool] = lambda place: False,
+) -> str:
     """Return a text with a calendar date after each weekday: "on Friday (20 November 2026)".
 
     "Friday" means the next Friday after ``at`` if ``future`` is True, and the last Friday before ``at`` if it is False. A
     weekday after a word such as "by" is always in the future. A weekday that has a date already, or follows a word such as
     "last" or "next", gets no date, and neither does a named day such as "Black Friday", or any such day ("a Friday"). Neither does a weekday
-    for whose position ``unclear`` returns True. A text with a recurring day ("every Friday") is returned unchanged.
+    for whose position ``unclear`` returns True. If ``past`` returns True for its position, it is in the past in any case. A text with a recurring day ("every Friday") is returned unchanged.
     """
     folded = fold_letters(text)
     if _EVERY_WEEK.search(folded):
         return text
     pieces, end = [], 0
     for match in _BARE_WEEKDAY.finditer(folded):
-        ahead = future or _DEADLINE.search(folded, 0, match.start("weekday")) is not None
+        is_deadline = _DEADLINE.search(folded, 0, match.start("weekday")) is not None
+        ahead = is_deadline or (future and not past(match.start("weekday")))
         day, _ = _weekday(1 if ahead else -1)(match, at)
         is_stated = _HAS_DATE.match(folded, match.end()) or _OTHER_WEEK.match(folded, match.end())
         is_unclear = not ahead and unclear(match.start("weekday"))
         if not (is_stated or is_unclear) and not _NAMED_DAY.search(text, 0, match.start("weekday")):
             pieces += [text[end : match.end()], f" ({_written(day, 'day', spanish=match['el'] is not None)})"]
             end = match.end()
+    return "".join([*pieces, text[end:]])
+
+
+def with_right_days(text: str, at: datetime) -> str:
+    """Return a text in which each date after a weekday is a date of this weekday: "on Thursday (24 November 2026)" is a Tuesday.
+
+    ``at`` is the time at which the text was said. The date stays on its side of it. Other dates stay.
+    """
+    pieces, end = [], 0
+    for match in _DATED_WEEKDAY.finditer(folded := fold_letters(text)):
+        day = at.replace(year=int(match["year"]), month=_WRITTEN_MONTHS[match["month"]], day=int(match["day"]))
+        if day.weekday() != _WEEKDAYS[DAYS[match["weekday"]]]:
+            right, _ = _weekday(1 if day > at else -1)(match, at)
+            spanish = folded.startswith("de ", match.end("day") + 1)
+            pieces += [text[end : match.start("day")], _written(right, "day", spanish=spanish)]
+            end = match.end("year")
     return "".join([*pieces, text[end:]])
 
 
@@ -161,11 +209,17 @@ def _days(number: int) -> Callable[[re.Match[str], datetime], _Found]:
     return lambda _match, at: (at + number * _DAY, "day")
 
 
-def _weekday(step: int) -> Callable[[re.Match[str], datetime], _Found]:
+def _weekday(step: int, *, soon: int = 0, later: int = 0) -> Callable[[re.Match[str], datetime], _Found]:
+    """Return a function that finds the weekday before a day (``step`` -1) or after it (1), plus ``later`` weeks.
+
+    If the weekday is at most ``soon`` days away and in the same week (Monday to Sunday), the one of the next week is found.
+    """
+
     def make(match: re.Match[str], at: datetime) -> _Found:
         wanted = _WEEKDAYS[DAYS[match["weekday"]]]
-        days = (at.weekday() - wanted) % 7 if step < 0 else (wanted - at.weekday()) % 7
-        return at + step * (days or 7) * _DAY, "day"
+        days = (step * (wanted - at.weekday()) - 1) % 7 + 1
+        is_too_soon = days <= soon and at.weekday() < wanted
+        return at + step * (days + 7 * (later + is_too_soon)) * _DAY, "day"
 
     return make
 
@@ -212,11 +266,14 @@ _RULES: Final[tuple[tuple[re.Pattern[str], bool, Callable[[re.Match[str], dateti
         (r"\b(?:today|tonight|this (?:morning|afternoon|evening))\b", False, _days(0)),
         (r"\b(?:hoy|esta (?:manana|tarde|noche))\b(?! en dia| por hoy)", True, _days(0)),
         (rf"\b(?:last|this past) {_WEEKDAY}\b", False, _weekday(-1)),
-        (rf"\b(?:next|this|this coming) {_WEEKDAY}\b", False, _weekday(1)),
+        (rf"\b{_WEEKDAY} week\b", False, _weekday(1, later=1)),
+        (rf"\bnext {_WEEKDAY}\b", False, _weekday(1, soon=_NOT_NEXT)),
+        (rf"\b(?:this|this coming) {_WEEKDAY}\b", False, _weekday(1)),
         (rf"\b(?:el )?(?:{_WEEKDAY} pasado)\b", True, _weekday(-1)),
         (rf"\bel pasado {_WEEKDAY}\b", True, _weekday(-1)),
-        (rf"\b(?:el |este )?(?:{_WEEKDAY} (?:que viene|proximo))\b", True, _weekday(1)),
-        (rf"\b(?:el proximo|este) {_WEEKDAY}\b", True, _weekday(1)),
+        (rf"\b(?:el |este )?(?:{_WEEKDAY} (?:que viene|proximo))\b", True, _weekday(1, soon=1)),
+        (rf"\bel proximo {_WEEKDAY}\b", True, _weekday(1, soon=1)),
+        (rf"\beste {_WEEKDAY}\b", True, _weekday(1)),
         (rf"\b{_AMOUNT} {_UNIT} ago\b", False, _counted(-1)),
         (rf"\bin {_AMOUNT} {_UNIT}\b(?! of)", False, _counted(1)),
         (rf"\bhace {_AMOUNT} {_UNIT}\b", True, _counted(-1)),

@@ -288,6 +288,9 @@ def test_a_dated_plan_is_temporary(said: str, passing: bool) -> None:  # noqa: F
         ),
         (["Mi vuelo sale el viernes.", "perdón, el domingo"], "Mi vuelo sale el domingo."),
         (["Tengo turno el martes, digo, el jueves"], "Tengo turno el jueves"),
+        (["My exam is on 3 and 4 May.", "sorry, on 4 and 5 May"], "My exam is on 4 and 5 May."),
+        (["Abrimos del 2 al 9 de julio.", "perdón, del 4 al 11 de julio"], "Abrimos del 4 al 11 de julio."),
+        (["My son is called Jonas.", "sorry, Jonah"], "My son is called Jonah."),
     ],
 )
 def test_of_a_corrected_statement_only_the_last_version_is_kept(said: list[str], last: str) -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from holdfast import Engine
-from holdfast.learning.statements.replies import answered_question, chosen_statement
+from holdfast.learning.statements.replies import answered_question, chosen_statement, words_to_answer
 
 pytestmark = pytest.mark.ledger("X24")
 
@@ -57,6 +57,31 @@ def test_a_chosen_alternative_becomes_a_statement(question: str, reply: str, sta
 )
 def test_words_of_the_other_speaker_about_themselves_are_no_part_of_the_question(turn: str, asked: str) -> None:
     assert answered_question([turn]) == asked
+
+
+@pytest.mark.parametrize(
+    ("turn", "words"),
+    [
+        ("Got it. Which database do you deploy?", "Which database do you deploy?"),
+        ("¡Qué bien! ¿Cuántos días entrenas por semana?", "¿Cuántos días entrenas por semana?"),
+        ("I love the sea. And you?", "I love the sea. And you?"),
+        (
+            "You wrote that the pump fails every night at two. Which pump is it?",
+            "You wrote that the pump fails every night at two. Which pump is it?",
+        ),
+        ("Which one? Tell me more.", "Which one? Tell me more."),
+    ],
+)
+def test_a_short_lead_in_is_no_part_of_the_question(turn: str, words: str) -> None:
+    assert words_to_answer(turn) == words
+
+
+@pytest.mark.parametrize(
+    ("question", "reply"),
+    [("How do you deploy it?", "podman compose on a rented box"), ("How many rehearsals a week?", "two, Tuesdays and Fridays")],
+)
+def test_an_answer_is_learned_even_after_a_lead_in(memory: Engine, question: str, reply: str) -> None:
+    assert _learned(memory, f"Great. {question}", reply) == [f"{question} {reply}"]
 
 
 def test_a_statement_of_the_assistant_is_never_part_of_a_memory(memory: Engine) -> None:

@@ -8,10 +8,12 @@ from holdfast.learning.statements.clauses import fold_clause, sentences
 from holdfast.learning.statements.read import read_statements
 from holdfast.learning.statements.repair import admits_mistake, correction_in, rejected_value, repaired, repaired_within
 from holdfast.learning.statements.repetitions import Repetitions
+from holdfast.learning.statements.replies import words_to_answer
 from holdfast.learning.statements.statements import Statement, retracts, statements
 from holdfast.learning.statements.trim import without_lead
 from holdfast.protocols import SentenceReader
 from holdfast.runtime.regex import regex
+from holdfast.text.relative_dates import with_right_days
 from holdfast.text.sentences import split_sentences
 from holdfast.types import Message
 
@@ -162,7 +164,7 @@ def _read(message: Message, before: Message | None, earlier: Sequence[Message], 
     """
     if reader is None:
         return statements(message)
-    told = "" if before is None else before.text
+    told = "" if before is None else words_to_answer(before.text)
     return read_statements(message, before=told, reader=reader, earlier=[each.text for each in earlier])
 
 
@@ -191,6 +193,7 @@ def _repair_last(found: list[SourcedStatement], bare: _BareCorrection) -> list[S
             continue
         text = repaired(old.statement.text, bare.fragment)
         if text is not None:
+            text = with_right_days(text, old.sources[-1].at)
             sources = tuple(dict.fromkeys((*old.sources, bare.message)))
             new = SourcedStatement(statement=replace(old.statement, text=_TRAILING_DOTS.sub("", text)), sources=sources)
             return [*found[:place], new, *found[place + 1 :]]

@@ -1,13 +1,14 @@
 """Apply corrections to a statement: "my flight is at 9... sorry, at 10" becomes "my flight is at 10"."""
 
 import re
+from difflib import SequenceMatcher
 
 from holdfast.learning.statements.clauses import fold_clause
 from holdfast.runtime.regex import regex
 
 _MARK = (
     r"(?:sorry|no,? wait|wait,? no|wait|i mean|i meant|actually|make that|correction|rather|or rather|my mistake|my bad"
-    r"|perdon|digo|mejor dicho|no,? espera|espera,? no|quise decir|quiero decir|queria decir|en realidad|me equivoque"
+    r"|perdona?|disculpa|digo|mejor dicho|no,? espera|espera,? no|quise decir|quiero decir|queria decir|en realidad|me equivoque"
     r"|correccion|oops|ups|no)"
 )
 _MARK_WITHIN = _MARK.removesuffix("|no)") + r"|no(?=\s*[,.:;…–—-]))"
@@ -37,11 +38,12 @@ _MONTH = (
     r"(?:january|february|march|april|may|june|july|august|september|october|november|december"
     r"|enero|febrero|marzo|abril|mayo|junio|julio|agosto|sep?tiembre|octubre|noviembre|diciembre)"
 )
+_DAYS = r"\d{1,2}(?:st|nd|rd|th)?(?:(?:,| and| to| y| al?| ?[-–]) ?(?:el )?\d{1,2}(?:st|nd|rd|th)?)*"
 _VALUES = tuple(
     regex(pattern)
     for pattern in (
         r"\b(?:mon|tues|wednes|thurs|fri|satur|sun)day\b|\b(?:lunes|martes|miercoles|jueves|viernes|sabado|domingo)\b",
-        rf"\b(?:\d{{1,2}}(?:st|nd|rd|th)?(?: of| de)? {_MONTH}|{_MONTH} \d{{1,2}}(?:st|nd|rd|th)?)\b",
+        rf"\b(?:{_DAYS}(?: of| de)? {_MONTH}|{_MONTH} {_DAYS})\b",
         r"\b\d{1,2}(?:st|nd|rd|th)\b",
         rf"\b{_MONTH}\b",
         r"\b\d{1,2}:\d\d(?: ?[ap]\.?m\.?)?|\b\d{1,2} ?[ap]\.?m\b\.?|(?<=at )\d{1,2}\b|(?<=a las )\d{1,2}\b|(?<=a la )\d\b",
@@ -54,6 +56,8 @@ _VALUES = tuple(
 If a correction contains several types, the first type in this list is used.
 """
 _MAX_FRAGMENT_WORDS = 9
+_MIN_SAME_NAME = 0.65
+"""Minimum similarity (0 to 1) of the letters of two spellings of one name."""
 
 
 def correction_in(sentence: str, folded: str) -> str | None:
@@ -96,7 +100,22 @@ def repaired(text: str, fragment: str) -> str | None:
             return text[: olds[-1].start()] + fragment[new.start() : new.end()] + text[olds[-1].end() :]
         if new is not None:
             return None
-    return None
+    return _with_name_respelled(text, fragment.strip(" .,!"))
+
+
+def _with_name_respelled(text: str, name: str) -> str | None:
+    """Return a statement with another spelling of a name: "my sister is called Elvira" corrected by "Alvira".
+
+    Return None if the statement contains no similar name.
+    """
+    if not name.istitle() or len(name.split()) > 1:
+        return None
+    alike = [
+        found
+        for found in re.finditer(r"(?<=\s)[^\W\d_]+", text)
+        if found[0].istitle() and SequenceMatcher(None, fold_clause(found[0]), fold_clause(name)).ratio() >= _MIN_SAME_NAME
+    ]
+    return text[: alike[-1].start()] + name + text[alike[-1].end() :] if alike else None
 
 
 def repaired_within(text: str) -> str:

@@ -6,8 +6,9 @@ from typing import Final
 
 from holdfast.learning.statements.clauses import fold_clause
 from holdfast.runtime.regex import regex
+from holdfast.text.sentences import split_sentences
 
-__all__ = ["answered_question", "chosen_statement", "leaves_person_out", "leaves_topic_out"]
+__all__ = ["answered_question", "chosen_statement", "leaves_person_out", "leaves_topic_out", "words_to_answer"]
 
 _STOP: Final = regex(r"\s*[,;:(–—]\s+(?:(?:and|but|so|y|pero)\s+)?|\s+-+\s+|\s+(?:but|pero)\s+")
 _SPEAKER: Final = regex(r"\b(?:i|i'\w+|im|me|my|mine|we|we'\w+|our|us|yo|mi|mis|nos|nosotr[oa]s|nuestr[oa]s?)\b")
@@ -26,6 +27,7 @@ _THIRD_PERSON: Final = regex(
 )
 """Matches a question about someone whom it does not name: "¿usa bastón?", "how old is she?"."""
 _MIN_QUESTION_WORDS: Final = 2
+_MAX_LEAD_IN_WORDS: Final = 6
 _MAX_REPLY_WORDS: Final = 4
 _ARTICLE: Final = r"(?:(?:the|an?|el|la|los|las|una?|al|in|at|by|en|de|con)\s+)*"
 _OR: Final = regex(rf"(?P<first>{_ARTICLE}[\w'-]+(?: [\w'-]+)?),? (?:or|o|u) (?P<second>{_ARTICLE}[\w'-]+(?: one)?)")
@@ -61,6 +63,19 @@ def answered_question(told: Sequence[str]) -> str:
     if len(question.split()) < _MIN_QUESTION_WORDS and not question.startswith("¿"):
         return ""
     return "" if _BARE.fullmatch(fold_clause(question)) else question
+
+
+def words_to_answer(turn: str) -> str:
+    """Return the part of the previous turn that the user's message answers: its question without a short lead-in.
+
+    Without "OK, great.", the sentence reader is surer about a short answer. A longer lead-in stays, because the question can
+    refer to it, and so does the lead-in of a question that is not clear alone, such as "and you?".
+    """
+    told = split_sentences(turn)
+    question = told[-1] if told else ""
+    is_short = len(turn.split()) - len(question.split()) <= _MAX_LEAD_IN_WORDS
+    is_clear = len(question.split()) > _MIN_QUESTION_WORDS and answered_question(told) == question
+    return question if question.endswith("?") and is_short and is_clear else turn
 
 
 def leaves_topic_out(question: str) -> bool:
