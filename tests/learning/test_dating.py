@@ -24,6 +24,7 @@ def _dated(text: str) -> str:
         ("El martes operaron a mi padre de la cadera.", "El martes (17 de noviembre de 2026)"),
         ("El lunes firmé el divorcio.", "El lunes (16 de noviembre de 2026)"),
         ("Me gradué el sábado.", "el sábado (14 de noviembre de 2026)"),
+        ("This morning I fell off my bike.", "This morning (19 November 2026)"),
         ("I couldn't go to practice this Tuesday.", "this Tuesday (17 November 2026)"),
     ],
 )

@@ -71,7 +71,7 @@ RESCHEDULED: Final = (
 """Matches words before the new date of something, which is still to come: "they moved the meeting to", "nos pasaron la boda al"."""
 _DEADLINE: Final = regex(rf"(?:\b(?:by|until|till|due|due on|para|hasta|antes de)|{RESCHEDULED}) (?:el )?$")
 """Matches the words before the weekday of a deadline, or of a new date, if a text ends with them: "para el lunes"."""
-_THIS: Final = regex(r"this (?!coming)|este ")
+_THIS: Final = regex(rf"(?:this|este) {_WEEKDAY}")
 _WRITTEN_MONTHS: Final = {
     fold_letters(name).lower(): number % 12 + 1 for number, name in enumerate([*_MONTH_NAMES, *_SPANISH_MONTHS])
 }
