@@ -1,5 +1,7 @@
 """Replies that choose, references to persons, jokes and given texts, read with the included sentence reader."""
 
+import re
+
 import pytest
 
 from holdfast import Engine
@@ -110,6 +112,50 @@ def test_a_request_for_one_text_is_not_kept(memory: Engine, text: str) -> None:
 def test_a_given_text_in_quotation_marks_is_not_the_users_own(memory: Engine) -> None:
     text = 'Necesito un resumen: "La empresa emplea a 300 personas. Vivo en Vigo desde entonces, afirma su director."'
     assert _learned(memory, text) == []
+
+
+@pytest.mark.parametrize(
+    ("said", "question", "reply"),
+    [
+        ("I teach in Bergen.", "How long have you taught there?", "six years"),
+        ("We adopted three kittens.", "What are their names?", "Pip, Dot and Moss"),
+        ("Mi primo Ciro se mudó a Quito.", "¿Lo ves a menudo?", "cada verano"),
+        ("Mi abuelo tiene diabetes.", "¿Toma medicina?", "metformina"),
+        ("My uncle lives in Perth.", "Does he drive?", "no, he takes the tram"),
+    ],
+)
+def test_a_question_that_points_back_is_kept_with_what_it_points_to(memory: Engine, said: str, question: str, reply: str) -> None:
+    assert f"{said} {question} {reply}" in _learned(memory, said, question, reply)
+
+
+@pytest.mark.parametrize(
+    ("said", "question", "reply"),
+    [
+        ("2.7, the vendor is slow.", "How do you deploy it?", "podman compose on a rented box"),
+        ("el domingo contra el Lugo.", "¿Los quieres en lista o en tabla?", "en tabla, siempre en tabla"),
+    ],
+)
+def test_an_answer_to_another_question_is_no_part_of_the_next_one(memory: Engine, said: str, question: str, reply: str) -> None:
+    assert f"{question} {reply}" in _learned(memory, "Hi.", "Which version?", said, question, reply)
+
+
+@pytest.mark.parametrize(
+    ("turns", "kept"),
+    [
+        (("Any food to avoid?", "Olives. My girls won't eat them."), "Any food to avoid? Olives. My girls won't eat them."),
+        (("What's the cat's name?", "Miso. He bites strangers."), "What's the cat's name? Miso. He bites strangers."),
+        (
+            ("We're selling the boat.", "Why?", "it leaks. my brother keeps it for his fishing trips"),
+            "We're selling the boat. it leaks. my brother keeps it for his fishing trips",
+        ),
+        (
+            ("Ayer nació mi nieto.", "¡Enhorabuena!", "gracias. pesó tres kilos y se llama Bruno"),
+            "Ayer nació mi nieto. pesó tres kilos y se llama Bruno",
+        ),
+    ],
+)
+def test_a_pronoun_is_kept_with_what_it_stands_for(memory: Engine, turns: tuple[str, ...], kept: str) -> None:
+    assert any(re.sub(r" \([^)]*\)", "", found) == kept for found in _learned(memory, *turns))
 
 
 def test_he_is_kept_with_the_last_sentence_that_names_someone(memory: Engine) -> None:

@@ -32,6 +32,9 @@ from holdfast.text.sentences import split_sentences
 __all__ = ["POINTS_BACK", "sentence_before", "with_context"]
 
 _MAX_CONTEXT_CHARACTERS: Final = 200
+_MIN_TOPIC_WORDS: Final = 3
+_MAX_ANSWER_WORDS: Final = 3
+"""Maximum number of words of an answer without a verb. The next sentence needs its question, too: "What's his name? Rex. He bites"."""
 POINTS_BACK: Final = regex(
     r"(?:(?:and|but|so|y|pero|o sea|also|too|well|oh|yeah|yes)\W+)*"
     rf"(?:{HE}|she|hes|shes|they|it|its|it's|that|that's|this|these|those|his|her|their|there|one|both|él|ella|ellos|ellas|eso|esa|ese|esto|ahí|allí|allá|el(?= (?:es|tiene|está|esta|vive|trabaja|va|dice|quiere|se|no)\b)|(?:(?:en|con|a|de) )?sus?(?= \w)"
@@ -40,12 +43,22 @@ POINTS_BACK: Final = regex(
     re.IGNORECASE,
 )
 """Matches a sentence that refers to something in an earlier sentence, such as "she moved there"."""
+_YES_OR_NO: Final = regex(r"^(?:no|nope|yes|yeah|yep|sí|si|claro)\b[,.! ]+", re.IGNORECASE)
+_POINTING_QUESTION: Final = regex(
+    r"\b(?:(?P<place>(?<!is )(?<!are )(?<!was )(?<!were )there|allí|allá|ahí)|they|them|their|those|it(?!'s| is| was)|he|she|his|her|him|ell[oa]s?|él)\b"
+    r"|^¿?(?:(?:y|no|ya|se) )*l[ao]s? (?!quier|prefier|necesit|hag|pong)\w+",
+    re.IGNORECASE,
+)
+"""Matches a question that refers to something the user has just said: "how long have you lived there?", "¿la ves a menudo?"."""
+_PERSON_PRONOUN: Final = regex(r"\b(?:he|she|his|her|him|él|ella)\b", re.IGNORECASE)
 _ASKS_USER: Final = regex(r"\b(?:you|your|u|ur|tus?|te|ti|vos|usted(?:es)?|sus?|le|\w+[aeiá]s)\b", re.IGNORECASE)
 """Matches a word in a question that addresses the user, or a Spanish verb in the second person."""
 _NAME: Final = regex(
     r"(?<=[a-záéíóúñ,:] )[A-ZÁÉÍÓÚÑ][a-záéíóúñ]{2,}\b|^[A-ZÁÉÍÓÚÑ][a-záéíóúñ]{2,}(?= (?:es|está|tiene|vive|trabaja|is|was|has|lives|works)\b)"
 )
 _SUBJECT_NAME: Final = regex(r"[A-ZÁÉÍÓÚÑ][a-záéíóúñ]{2,} (?:es|está|tiene|vive|trabaja|is|was|has|lives|works)\b")
+_ONLY_NAME: Final = regex(r"[A-ZÁÉÍÓÚÑ][\w'-]+[.!]")
+"""Matches an answer that is one capitalized word, which can be a name."""
 _HEAD_END: Final = regex(r"[,;.:(]|\s(?:que|y|pero|porque)\s")
 _FIRST_PERSON: Final = regex(r"(?:(?:no|ya|me|le|lo|la|se|te)\s+)*(?:\w{3,}[oéí]|doy|sé|veo)\b", re.IGNORECASE)
 """Matches a Spanish text that begins with a verb in the first person, such as "cobro"."""
@@ -87,7 +100,7 @@ def with_context(text: str, reading: Reading, sentence: str, previous: str, cont
     pronoun = unnamed(text, folded) if is_english(folded, context.language) else ""
     if pronoun not in PERSONS and concludes(folded):
         pronoun = ""
-    names_someone = _names_someone(previous, context)
+    names_someone = _names_someone(previous, context) or _ONLY_NAME.fullmatch(previous) is not None
     is_other = reading.owner == "other" or names_someone
     leaves_out = is_other and leaves_subject_out(folded, context.language)
     dangling = (
@@ -96,7 +109,7 @@ def with_context(text: str, reading: Reading, sentence: str, previous: str, cont
     if dangling and in_project(context.reader) and starts_with_project(text):
         return text  # "My sister is ill. This repo uses Bazel."
     longer = without_lead(sentence[: sentence.find(text) + len(text)]) if text in sentence else text
-    if dangling and longer != text and len(longer) <= _MAX_CONTEXT_CHARACTERS:
+    if dangling and _YES_OR_NO.sub("", longer) != _YES_OR_NO.sub("", text) and len(longer) <= _MAX_CONTEXT_CHARACTERS:
         return longer
     is_personal = refers_to_someone(text) or pronoun in PERSONS
     is_personal = is_personal or (leaves_out and reading.owner == "other" and not _PURPOSE.match(folded))
@@ -118,11 +131,22 @@ def _before(text: str, previous: str, reading: Reading, context: Context, *, nee
     The second part of an answer ("postgres 15. and redis") needs the question and the first part. ``needs_previous`` is True
     if the statement refers to the sentence before it.
     """
-    asked = _question(previous, reading, context) if reading.act == "reply" and _is_fragment(text, context) else ""
+    is_part = reading.act == "reply" and _is_fragment(text, context)
+    names_only = needs_previous and len(previous.split()) <= _MAX_ANSWER_WORDS and not has_verb(previous)
+    asked = ""
+    if is_part:
+        asked = _question(previous, reading, context)
+    elif names_only and context.read(previous).act != "smalltalk":
+        asked = answered_question(split_sentences(context.before))
     is_short = len(previous) <= _MAX_CONTEXT_CHARACTERS
-    if asked and is_short:
+    if asked and len(asked) <= _MAX_CONTEXT_CHARACTERS and is_short:
         return asked, without_lead(previous)
-    return (without_lead(previous),) if needs_previous and is_short and context.read(previous).act != "smalltalk" else ()
+    if not needs_previous or not is_short:
+        return ()
+    last = context.earlier_sentences()[-1:]
+    if last and unnamed(previous, fold_clause(previous)) and _is_clear(last[0], context):
+        return _closed(last[0]), without_lead(previous)  # "We're selling the van. It guzzles diesel. My uncle needs it."
+    return (without_lead(previous),) if context.read(previous).act != "smalltalk" else ()
 
 
 def _joined(*parts: str) -> str:
@@ -161,15 +185,32 @@ def _topic(question: str, text: str, reading: Reading, context: Context) -> str:
     ``text`` is the answer to the question, and ``reading`` its analysis.
     """
     earlier, folded = context.earlier_sentences(), fold_clause(text)
-    is_other = reading.owner == "other" or leaves_subject_out(folded, context.language)
+    last = earlier[-1] if earlier else ""
+    is_other = reading.owner == "other" or leaves_subject_out(folded, context.language) or _PERSON_PRONOUN.search(question)
     is_open = leaves_topic_out(question)
-    if leaves_person_out(question) and (is_other or is_open) and not mentions_user(folded) and not _persons(text, context):
+    about_person = leaves_person_out(question) and (is_other or is_open or _tells_of_other(last, context))
+    if about_person and not mentions_user(folded) and not _persons(text, context):
         return _closed(_last_named(earlier, text, context))
     if not is_open:
-        return ""
+        pointing = _POINTING_QUESTION.search(question)
+        is_fit = pointing and (pointing["place"] or has_verb(_HEAD_END.split(last)[0])) and _is_clear(last, context)
+        return _closed(last) if is_fit else ""
     occasions = (each for each in reversed(earlier) if context.books[0].shows("occasion", fold_clause(each)))
     occasion = next(occasions, "")
     return _closed(occasion) if len(occasion) <= _MAX_CONTEXT_CHARACTERS else ""
+
+
+def _tells_of_other(sentence: str, context: Context) -> bool:
+    """Return True if a sentence of the user is about another person whom it names: "my father has asthma"."""
+    return has_verb(sentence) and bool(_persons(sentence, context)) and context.reader.read(sentence).owner == "other"
+
+
+def _is_clear(sentence: str, context: Context) -> bool:
+    """Return True if a later sentence can quote a sentence as what it refers to: a short statement that needs no other sentence."""
+    folded = fold_clause(sentence)
+    is_short = _MIN_TOPIC_WORDS <= len(sentence.split()) and len(sentence) <= _MAX_CONTEXT_CHARACTERS
+    is_whole = is_short and not sentence.endswith("?") and not POINTS_BACK.match(sentence) and not refers_to_someone(sentence)
+    return is_whole and not unnamed(sentence, folded) and context.reader.read(sentence).act != "smalltalk"
 
 
 def _last_named(sentences: Sequence[str], said: str, context: Context) -> str:

@@ -55,6 +55,8 @@ _THING: Final = regex(
 """Matches a noun that a later pronoun can refer to, in lower case."""
 PERSONS: Final = frozenset({"he", "she", "hes", "shes", "him", "his", "her"})
 """Pronouns for one person."""
+_OBJECTS: Final = frozenset({"it", "them"})
+_OWNED: Final = ("my ", "our ")
 _SOMEONE: Final = regex(
     r"\b(?:my|our|the|an?|this|that|his|her|another|one of)\s+(?:[\w-]+\s+){0,2}?(?:\w+er|\w+or|\w+ist|\w+ian|mom|mum|dad|son|wife|husband|aunt|uncle|cousin|niece|nephew"
     r"|friend|boyfriend|girlfriend|partner|guy|girl|boy|man|woman|lady|kid|child|baby|person|boss|colleague|teammate|roommate|dog|cat|puppy|pet|horse|ex|fiancée?|spouse|student|nurse|doc|coach|vet)s?\b"
@@ -72,7 +74,7 @@ _NAME: Final = regex(
 _RELATIVE: Final = regex(r"(?:que|quien|quienes|cuy[ao]s?|who|who's|whose|which)\s")
 _NO_SUBJECT_ES: Final = regex(
     r"(?:(?:y|pero|que|pues|ya|no|si|tambien|ahora|hoy|siempre|nunca|casi|solo|es que|me|te|le|les|se|lo|la|los|las|nos),?\s+)*"
-    r"(?:(?:es|era|fue|sera|esta|estaba|estuvo|tiene|tenia|tuvo|va|iba|viene|vino|hace|ha|habia|puede|quiere|sabe|dice|debe|da|sale|vive|trabaja|pide|usa|toma|come|juega|estudia|odia|prefiere|necesita|llega|cumple|lleva|habla|duerme|gana|cobra|canta|toca|maneja|cuida|(?<=se )llama)"
+    r"(?:(?:es|era|fue|sera|esta|estaba|estuvo|tiene|tenia|tuvo|va|iba|viene|vino|hace|ha|habia|puede|quiere|sabe|dice|debe|da|sale|vive|trabaja|pide|usa|toma|come|juega|estudia|odia|prefiere|necesita|llega|cumple|lleva|habla|duerme|gana|cobra|canta|toca|maneja|cuida|(?<=se )llama|hizo|puso|dijo|quiso|pudo|trajo|\w{2,}ó)"
     r"|\w{3,}[ae](?=\s+(?:\d+|un|una|uno|dos|tres|el|la|los|las|en|con|a|al|de|del|mucho|mucha|muy|bien|mal|por|desde|como|su|sus|y)\b))\b"
 )
 """Matches the beginning of a Spanish sentence in the third person that names no subject, in lower case and without accents."""
@@ -160,7 +162,16 @@ def unnamed(text: str, folded: str) -> str:
         if found[0] == "it" and _EMPTY_IT.match(folded, found.start()):
             continue
         before = text[: found.start()]
-        named = _SOMEONE.search(folded, 0, found.start()) if found[0] in PERSONS else _THING.search(folded, 0, found.start())
+        if found[0] in PERSONS:
+            named = _SOMEONE.search(folded, 0, found.start())
+        else:
+            named = _THING.search(folded, _subject_end(folded) if found[0] in _OBJECTS else 0, found.start())
         if named is None and not _NAME.search(before):
             return found[0]
     return ""
+
+
+def _subject_end(folded: str) -> int:
+    """Return where the subject at the beginning of a clause ends. An object pronoun cannot refer to it: "my kids won't touch them"."""
+    subject = _THING.match(folded)
+    return subject.end() if subject is not None and folded.startswith(_OWNED) else 0

@@ -8,8 +8,8 @@ from holdfast.protocols.sentence_reader import Reading
 from holdfast.runtime.regex import regex
 
 _LEAD: Final = regex(
-    r"(?:(?:oh|ah|and|but|so|also|plus|anyway|by the way|btw|(?:as|like) i (?:already )?(?:said|mentioned|told you)(?: before| earlier)?"
-    r"|y|pero|así que|asi que|además|ademas|por cierto|bueno|como (?:ya )?(?:te |les |le )?(?:dije|dec[ií]a|comenté|comente|conté|mencioné|mencione)"
+    r"(?:(?:oh|ah|hi|hey|hello|yeah|and|but|so|also|plus|anyway|by the way|btw|(?:as|like) i (?:already )?(?:said|mentioned|told you)(?: before| earlier)?"
+    r"|hola|oye|y|pero|así que|asi que|además|ademas|por cierto|bueno|como (?:ya )?(?:te |les |le )?(?:dije|dec[ií]a|comenté|comente|conté|mencioné|mencione)"
     r"(?: antes)?)\b[\s,]+)+",
     re.IGNORECASE,
 )
