@@ -463,6 +463,11 @@ def test_a_polite_question_that_asks_for_a_habit_is_an_instruction(reader: Sente
         ("Could you be more direct with me?", "From now on, be more direct with me."),
         ("¿Puedes dejar de tratarme de usted?", "A partir de ahora, dejar de tratarme de usted."),
         ("Háblame de tú.", "A partir de ahora, háblame de tú."),
+        ("Quiero que me hables con más calma.", "A partir de ahora, quiero que me hables con más calma."),
+        ("Deja de justificarte tanto.", "A partir de ahora, deja de justificarte tanto."),
+        ("Stop being so polite.", "From now on, stop being so polite."),
+        ("Always correct my grammar.", "Always correct my grammar."),
+        ("Corrige siempre mi ortografía.", "Corrige siempre mi ortografía."),
     ],
 )
 def test_a_wish_about_how_the_assistant_talks_holds_from_now_on(reader: SentenceReader, said: str, instruction: str) -> None:
@@ -476,6 +481,9 @@ def test_a_wish_about_how_the_assistant_talks_holds_from_now_on(reader: Sentence
         "Talk to me about whales.",
         "Háblame de las ballenas.",
         "Can you check your answers?",
+        "No me digas!",
+        "Respóndeme en una frase: qué es un fotón.",
+        "Deja de llorar.",
         "I'd prefer you to book the earlier train.",
         "Could you remove the emojis from this post?",
         "¿Puedes acortar este texto?",
@@ -484,3 +492,16 @@ def test_a_wish_about_how_the_assistant_talks_holds_from_now_on(reader: Sentence
 )
 def test_a_polite_question_that_asks_for_a_task_is_not_kept(reader: SentenceReader, said: str) -> None:
     assert kept(reader, said) == []
+
+
+@pytest.mark.parametrize(
+    ("said", "kept_part"),
+    [
+        ("Plan a weekend in Riga with my aunt and my uncle, my aunt can't climb stairs.", "my aunt can't climb stairs."),
+        ("What does this mean: I live in Riga with my aunt.", ""),
+        ("¿Qué significa esto: vivo en Riga con mi tía?", ""),
+        ("I was only joking. I teach chemistry in Riga.", "I teach chemistry in Riga."),
+    ],
+)
+def test_only_the_users_own_clause_of_a_message_is_kept(reader: SentenceReader, said: str, kept_part: str) -> None:
+    assert kept(reader, said) == [kept_part] * bool(kept_part)

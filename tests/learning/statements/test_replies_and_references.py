@@ -25,6 +25,8 @@ def _learned(memory: Engine, *turns: str) -> list[str]:
         ("Do you take the tram or the bus to work?", "the tram"),
         ("Do you usually work from home or in the office?", "from home"),
         ("¿Prefieres té o café por la mañana?", "té"),
+        ("Do you prefer trains or planes?", "the first one"),
+        ("¿Prefieres el mar o la sierra?", "la segunda"),
     ],
 )
 def test_a_reply_that_chooses_is_kept_with_its_question(memory: Engine, question: str, reply: str) -> None:

@@ -32,6 +32,8 @@ _GIVEN_TEXT: Final = regex(
 It is material for a task, and not said by the user.
 """
 _PAUSE: Final = regex(r"\s*[,;:(–—]\s+|\s+-+\s+")
+_LASTING: Final = regex(r"\b(?:always|from now on|every time|siempre|a partir de ahora|de ahora en adelante|cada vez)\b")
+"""Matches words of a standing instruction, in lower case and without accents: "always correct my spelling"."""
 _CONTENT: Final = regex(
     r"\s*(?:[:\"“«]|\b(?:saying|that says|telling|explaining|asking|apologi[sz]ing|stating|which says|who says|que diga|que digan|diciendo|explicando|pidiendo"
     r"|contando|en (?:el|la) que)\b)"
@@ -58,7 +60,7 @@ def own_clauses(text: str, language: str | None) -> list[str]:
 def _own(split: Callable[[str], list[str]], text: str, books: Sequence[Rulebook]) -> Iterator[str]:
     """Yield the sentences of a message that are the user's own statements. ``split`` splits a text into sentences.
 
-    A request such as "translate this" is left out. The text after it is not the user's own, and is left out, too. But if the
+    A request such as "translate this" is left out, but not a standing instruction ("always correct my spelling"). The text after it is not the user's own, and is left out, too. But if the
     request is a question or contains a quotation, the sentences after it are read.
 
     Of a request to write something, only the words before the content are yielded. If a colon introduces the content, and the
@@ -67,7 +69,7 @@ def _own(split: Callable[[str], list[str]], text: str, books: Sequence[Rulebook]
     """
     for sentence in _sentences(split, text):
         folded = fold_clause(sentence)
-        if any(book.shows("text_command", folded) for book in books):
+        if any(book.shows("text_command", folded) for book in books) and not _LASTING.search(folded):
             if not folded.endswith("?") and not _QUOTED.search(sentence):  # "how do you say it?" is not followed by a text
                 return
         elif any(book.shows("text_writing", folded + "\n") for book in books):

@@ -29,6 +29,7 @@ from holdfast.learning.statements.standalone import (
     is_unfinished,
     without_subordinator,
 )
+from holdfast.learning.statements.statements import retracts
 from holdfast.learning.statements.trim import PAUSE, before_question, lasting_request, trimmed, words_to_keep
 from holdfast.protocols.sentence_reader import Reading, SentenceReader
 from holdfast.runtime.regex import regex
@@ -80,7 +81,9 @@ def read_statements(message: Message, *, before: str, reader: SentenceReader, ea
     """
     language = message.language or detect_language(message.text) or detect_language(before)
     books = rulebooks(language)
-    if not _is_serious(message.text, books):
+    first, *rest = split_sentences(message.text) or [""]
+    taken_back = bool(rest) and retracts(first)  # "I was joking. I teach in Hull."
+    if not _is_serious(" ".join(rest) if taken_back else message.text, books):
         return []
     context = Context(before=before, books=books, reader=reader, language=language)
     context = replace(context, earlier=tuple(text for text in earlier if _is_quotable(text, context)))

@@ -47,6 +47,8 @@ _SPANISH: Final[Mapping[str, str]] = {
     "duermes": "duermo",
     "juegas": "juego",
 }
+_ORDINAL: Final = regex(r"(?P<second>second|latter|last|segund[oa]|ultim[oa])|first|former|primer[oa]?")
+"""Matches a reply that names the first or the second of two alternatives."""
 _SECOND_PERSON: Final = regex(r"\w{2,}[ae]s\b")
 
 
@@ -101,7 +103,11 @@ def chosen_statement(question: str, reply: str) -> str:
     frame, either = _FRAME.match(asked), _OR.search(asked)
     if frame is None or either is None or not said or len(said.split()) > _MAX_REPLY_WORDS:
         return ""
-    chosen = next((each for each in (either["second"], either["first"]) if _is_named(said, each)), None)
+    ordinal = _ORDINAL.fullmatch(said)
+    if ordinal is not None:
+        chosen = either["second" if ordinal["second"] else "first"]
+    else:
+        chosen = next((each for each in (either["second"], either["first"]) if _is_named(said, each)), None)
     if chosen is None or either.start() < frame.end():
         return ""
     verb, rest = asked[frame.end() : either.start()], asked[either.end() :].rstrip("? ")
@@ -115,7 +121,7 @@ def chosen_statement(question: str, reply: str) -> str:
 
 def _bare(text: str) -> str:
     """Return a short reply without articles and adverbs: "tram" for "the tram"."""
-    text = text.strip(" .,!;")
+    text = text.strip(" .,!;").removesuffix(" one")
     while (lead := _LEADING.match(text)) is not None:
         text = text[lead.end() :]
     return re.split(r"[,.;!]", text, maxsplit=1)[0].strip()

@@ -36,6 +36,10 @@ _TO_WHOM: Final = regex(r"\b(?:a|en|desde|hasta)\s+$", re.IGNORECASE)
 
 The part of the sentence that the sentence reader marks begins after this word.
 """
+_PHRASE: Final = regex(
+    r"(?:my|our|mis?|nuestr[oa]s?) (?:[\w-]+ ){0,4}?[\w-]+, (?=(?:my|our|mis?|nuestr[oa]s?|i|we)\b)", re.IGNORECASE
+)
+"""Matches a phrase without a verb before a clause of its own: "my wife, " in "my wife, my mum uses a wheelchair"."""
 _ABOUT_THEM: Final = regex(r"\s*[,;:(–—-]+\s*(?:he|she|they|who|él|ella|ellos|ellas|quien)\b", re.IGNORECASE)
 """Matches the beginning of a clause about the person named just before it: ", she turns six"."""
 _POLITELY: Final = regex(
@@ -46,9 +50,13 @@ _POLITELY: Final = regex(
 _MANNER: Final = regex(
     r"\byour (?:answers|replies|responses|messages|explanations|tone)\b|\b(?:be|sound)\b[^,;]* with me\b"
     r"|\b(?:talk|speak)(?:ing)? to me (?:like|as|in|more|less|so|slow|formally|informally)|\bi(?:'d| would) (?:rather|prefer)(?: it if)? you\b"
+    r"|\b(?:stop|quit) (?:being|asking me|calling me|telling me|saying|apologi[sz]ing|repeating|using|lecturing|interrupting)\b"
+    r"|\bspeak (?:(?:a )?(?:bit|little|more) )*(?:slow|fast|loud|quiet|soft)"
     r"|(?P<spanish>\b(?:tus|sus) (?:respuestas|mensajes|explicaciones|contestaciones)\b|\btu tono\b|\b(?:sé|sea|ser) [^,;]*conmigo\b"
     r"|\bh[aá]bl(?:a|á|e|ar)me (?:de (?:t[uú]|usted|vos)\b|m[aá]s\b|menos\b|como\b|en\b|claro\b|despacio\b|lento\b|normal\b)"
-    r"|\b(?:tr[aá]t(?:a|á|e|ar)|tut[eé](?:a|á|e|ar)|v[oó]s[eé](?:a|á|ar))me\b|\bno me (?:hables|trates|tutees|vosees|hable|trate)\b)",
+    r"|\b(?:tr[aá]t(?:a|á|e|ar)|tut[eé](?:a|á|e|ar)|v[oó]s[eé](?:a|á|ar))me\b|\bno me (?:hables|trates|tutees|vosees|hable|trate|llames|expliques|repitas)\b"
+    r"|\bque me (?:tut\w+|vos\w+|habl\w+|trat\w+ (?:de|como|con))\b|\bdej(?:a|á|e) de (?:\w+(?:arte|erte|irte|arme|erme|irme)|ser|usar|decir|repetir)\b|\bal grano\b"
+    r"|\b(?:escr[ií]b(?:e|í|a|ir)|contest(?:a|á|e|ar)|cont[eé]sta|respond(?:e|é|a|er)|resp[oó]nde)me (?:con|m[aá]s|menos|en)\b)",
     re.IGNORECASE,
 )
 """Matches a wish about how the assistant talks to the user, such as "your answers" or "háblame de tú", not about a single text."""
@@ -112,7 +120,7 @@ def lasting_request(sentence: str, read: Callable[[str], Reading]) -> str:
     """
     polite = _POLITELY.match(sentence)
     asked = sentence[polite.end() if polite else 0 :].strip("¿?¡!. ")
-    manner = _MANNER.search(asked)
+    manner = None if ":" in asked else _MANNER.search(asked)
     if not (polite or manner) or not _MIN_WORDS <= len(asked.split()) <= _MAX_INSTRUCTION_WORDS:
         return ""
     plain = f"{asked[0].upper()}{asked[1:]}."
@@ -145,6 +153,8 @@ def words_to_keep(sentence: str, reading: Reading) -> str:
         inside = [pause.end() for pause in PAUSE.finditer(sentence) if pause.end() < reading.end]
         before = [place for place in inside if place <= reading.start]
         start, end = before[-1] if before else inside[0] if inside else 0, after
+    if start and (pause := _PHRASE.match(sentence, start)) is not None and pause.end() < end:
+        start = pause.end()
     if start and (lead := _TO_WHOM.search(sentence, 0, start)) is not None:
         start = lead.start()
     text = sentence[start:end].strip(" ,;:-–—")
