@@ -209,7 +209,8 @@ def _is_clear(sentence: str, context: Context) -> bool:
     """Return True if a later sentence can quote a sentence as what it refers to: a short statement that needs no other sentence."""
     folded = fold_clause(sentence)
     is_short = len(sentence.split()) >= _MIN_TOPIC_WORDS and len(sentence) <= _MAX_CONTEXT_CHARACTERS
-    is_whole = is_short and not sentence.endswith("?") and not POINTS_BACK.match(sentence) and not refers_to_someone(sentence)
+    is_said = is_short and not sentence.endswith("?") and not sentence.startswith("[")  # "[shares a photo]"
+    is_whole = is_said and not POINTS_BACK.match(sentence) and not refers_to_someone(sentence)
     return is_whole and not unnamed(sentence, folded) and context.reader.read(sentence).act != "smalltalk"
 
 
