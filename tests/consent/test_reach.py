@@ -124,3 +124,74 @@ def test_a_wish_about_anything_without_content_covers_the_rest(text: str) -> Non
     found = read_wish(text, reader=make_sentence_reader("talk-reader-s"))
     assert found is not None
     assert (found.wish, found.reach) == ("off_record", "rest")
+
+
+@pytest.mark.parametrize(
+    ("text", "reach"),
+    [
+        ("Don't save this: I want to stop the treatment, it hurts while I sleep.", "message"),
+        ("Don't log this: I was robbed earlier, a man took my phone.", "message"),
+        ("Off the record, we're living at my aunt's for the time being.", "message"),
+        ("No apuntes esto: hoy por la noche dejo a mi marido.", "message"),
+        ("Esto no lo guardes: a partir de ahora cobro en negro.", "message"),
+        ("From now on don't save anything: my father is ill.", "rest"),
+        ("I shouldn't have told you that, don't keep it.", "previous"),
+        ("aposté la paga. Haz como que no lo leíste.", "message"),
+        ("Vivo en Lugo y me drogo, esto último no lo anotes", "message"),
+        ("Lo que te dije antes no lo anotes, mi jefe mira el móvil.", "previous"),
+        ("Lo que hablemos hoy de mi hermana no lo conserves", "next"),
+    ],
+)
+def test_only_the_words_of_the_wish_itself_say_what_it_covers(reader: SentenceReader | None, text: str, reach: str) -> None:
+    found = read_wish(text, before="Ok.", reader=reader)
+    assert found is not None
+    assert (found.wish, found.reach) == ("off_record", reach)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "i smoke weed dont save that",
+        "dont save this ok my wife left",
+        "she got fired but dont keep it",
+        "no lo anotes pero robé en el trabajo",
+        "tomo litio no lo guardes",
+    ],
+)
+def test_a_wish_without_punctuation_covers_the_message_in_which_it_stands(reader: SentenceReader | None, text: str) -> None:
+    found = read_wish(text, before="Ok.", reader=reader)
+    assert found is not None
+    assert (found.wish, found.reach) == ("off_record", "message")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I'd rather you didn't hold on to that one, thanks.",
+        "I would like that to be left out of your notes.",
+        "I'd be glad if that stayed out of your memory.",
+        "Make sure nothing about that gets stored.",
+        "Let that not leave this room.",
+        "Preferiría que eso no se quedara en tu memoria.",
+        "Que nada de eso quede guardado.",
+    ],
+)
+def test_a_polite_wish_of_its_own_covers_the_messages_around_it(reader: SentenceReader | None, text: str) -> None:
+    found = read_wish(text, before="Ok.", reader=reader)
+    assert found is not None
+    assert (found.wish, found.reach) == ("off_record", "around")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "te voy a decir algo que no quiero que anotes",
+        "mija lo que le voy a contar ahora no lo escriba en ningun lado",
+        "la próxima cosa que te diga no la archives",
+        "I am going to tell you something and I do not want it kept",
+    ],
+)
+def test_a_wish_that_announces_something_in_any_words_covers_the_next_message(reader: SentenceReader | None, text: str) -> None:
+    found = read_wish(text, before="Ok.", reader=reader)
+    assert found is not None
+    assert (found.wish, found.reach) == ("off_record", "next")

@@ -13,7 +13,7 @@ import pytest
 from holdfast.config.models import make_sentence_reader
 from holdfast.learning.wishes import read_wish
 from holdfast.protocols import SentenceReader
-from holdfast.text.consent.rules import reach_of
+from holdfast.text.consent.reach import reach_of
 
 pytestmark = pytest.mark.ledger("X21")
 WORDING = Path(__file__).parent / "wishes.jsonl"

@@ -12,7 +12,7 @@ from holdfast.forgetting.erase import remove_derived
 from holdfast.presets.base import Preset
 from holdfast.protocols import MemoryFilter, MessageFilter, Reads, Transaction
 from holdfast.recall.conversation_state import with_state
-from holdfast.text.consent.rules import Reach
+from holdfast.text.consent.reach import Reach
 from holdfast.types import OFF_RECORD, Author, Message, Retire, SessionRecord
 from holdfast.write import Writer
 

@@ -17,7 +17,7 @@ from holdfast.presets.base import Preset
 from holdfast.protocols import MessageFilter, Reads, Transaction
 from holdfast.recall.conversation_state import UNLEARNED_TO, with_state
 from holdfast.text.clean import MAX_TEXT, clean_name, one_line
-from holdfast.text.consent.rules import Reach
+from holdfast.text.consent.reach import Reach
 from holdfast.text.secrets.redact import redact
 from holdfast.types import OFF_RECORD, Message, Scope, SessionRecord
 

@@ -17,8 +17,8 @@ from holdfast.protocols.sentence_reader import SentenceReader, Wish
 from holdfast.runtime.regex import regex
 from holdfast.text.consent.cues import denies_secrecy, is_of_a_text, may_wish, may_wish_by_form, parts_of, short_parts_of
 from holdfast.text.consent.named import find_named
+from holdfast.text.consent.reach import Reach, reach_of
 from holdfast.text.consent.rules import (
-    Reach,
     RuledWish,
     WishName,
     find_wish,
@@ -27,7 +27,6 @@ from holdfast.text.consent.rules import (
     names_no_subject,
     own_words,
     points_back,
-    reach_of,
     removes_bare,
     reports_nothing,
     resumes,

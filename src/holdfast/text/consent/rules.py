@@ -20,16 +20,18 @@ from holdfast.text.dictation import is_statement
 from holdfast.text.language import STOP_WORDS
 
 __all__ = [
-    "Reach",
+    "POLITE",
+    "Patterns",
     "RuledWish",
     "WishName",
     "find_wish",
     "fold_places",
     "is_mistake",
+    "is_stop_word",
     "names_no_subject",
     "own_words",
+    "patterns",
     "points_back",
-    "reach_of",
     "removes_bare",
     "reports_nothing",
     "resumes",
@@ -37,34 +39,11 @@ __all__ = [
 ]
 
 WishName: TypeAlias = Literal["off_record", "forget", "remember"]
-Reach: TypeAlias = Literal["message", "previous", "next", "rest", "around"]
-"""Which messages an off-the-record wish covers.
-
-``message``: the message with the wish. ``previous``: also the user's message before it. ``next``: also the user's next
-message. ``around``: also the messages before and after it. ``rest``: all messages until the user lifts the wish or the
-session ends.
-"""
-
 _BOOKS: Final[tuple[ModuleType, ...]] = (english, spanish)
 _QUOTED: Final = regex(r"[\"“«][^\"”»\n]{0,400}[\"”»]|(?<!\w)'[^'\n]{3,200}'(?!\w)")
 _MAX_CHARACTERS: Final = 600
 """Number of characters at the start of a message that are searched for a wish."""
-_MIN_CONTENT_WORDS: Final = 4
-"""Minimum number of words, besides the wish, that count as content covered by the wish."""
-_MIN_APART_WORDS: Final = 2
-"""Minimum number of words that count as content if punctuation separates them from the wish."""
 _WORD: Final = regex(r"\w+")
-_PAUSE: Final = regex(r"(?P<introduces>\s*[:–—]\s*|\s+-+\s+)|\s*[,;.!?()]+\s*")
-_SUBJECT: Final = regex(
-    r"\W*\b(?:(?:but|and|so|that|y|pero|que)\s+)*"
-    r"(?:i(?:'?m|'ve|'ll|'d)?|he(?:'s)?|she(?:'s)?|they(?:'re|'ve)?|we(?:'re|'ve)?|my|his|her|our|their|yo|mi|mis|ella|ellos|nosotros|estoy|soy|tengo|voy|me)"
-    r"\s+(?!(?:just |have |'ve )*(?:say|said|tell|told|write|wrote|type|typed|mention|share|overshare)\w*\b|(?:digo|dije|cuento|arrepiento)\b)\w"
-)
-"""Matches the beginning of a clause with a subject, such as "he drinks". Such a clause always counts as content."""
-_CONSUMED: Final = regex(
-    r"(?:[\s.,:;!?)]+(?:i|i'm|i've|my|but|we|he|he's|she|she's|they|they're|his|her|pero|mi|soy|estoy|tengo|es)?)+$"
-)
-"""Matches punctuation and pronouns at the end of a matched wish. They belong to the content after the wish."""
 _NOTHING: Final = regex(
     r"^(?:\W|\b(?:oh|ah|well|so|ok|okay|and|but|just|really|pretty much|almost|y|pero|pues|bueno|casi|la verdad)\b)*"
     r"(?:(?:there(?:'s| is| was)|it'?s|is|was|we had|i had|i have|i've got|no hay|no hubo|hay|no paso|no tengo)\s+)?"
@@ -77,28 +56,8 @@ _MEANT: Final = regex(
     r"digo|dije|cuento|conte|diga|cuente)\b"
 )
 """Matches a word that refers to the conversation, to the assistant, or to its memory."""
-_COLON: Final = regex(r"[:–—]\s*\w|\s-+\s+\w")
-_ANNOUNCES: Final = regex(
-    r"\b(?:(?:i|we)(?:'ve| have)?(?: got| have)? (?:a|another|something|one)(?: big| little| small| dark)? ?(?:secret|confession|private|personal)|"
-    r"(?:can|could|may) (?:we|i) (?:talk|tell you|ask you|say)(?: something| this)?|(?:let me|i want to|i need to) tell you something|"
-    r"you (?:can'?t|mustn'?t|must not|won'?t|shouldn'?t)(?: ever)? (?:remember|repeat|tell|keep|save)(?: it| this| that| anyone| anybody)?|"
-    r"promise(?: me)?|any of (?:it|this|that)|anywhere|"
-    r"(?:tengo|tenemos|guardo)(?: que contarte| un| una| algo)*(?: secreto| confesion| confidencial| privado)|(?:te|les) (?:cuento|confieso) (?:algo|una cosa|un secreto)|"
-    r"(?:podemos|quiero|necesito) hablar(?: de algo| contigo| con vos)?|promete\w*|(?:esto |eso )?(?:que )?qued[ae] entre nosotr[ao]s|"
-    r"en ningun (?:sitio|lado|lugar)|en ninguna parte)\b"
-)
-"""Matches words that announce something private, such as "I have a secret"."""
-_ONLY_HERE: Final = regex(
-    r"\b(?:(?:just|only|strictly|solo|solamente|nomas|unicamente|nada mas) (?:es )?(?:for|para|por|en) (?:this|est[ae]) \w+|for this \w+ only)\b"
-)
-"""Matches "just for this conversation" and similar words. They do not mean that the wish covers all later messages."""
-_ANYTHING: Final = regex(r"\b(?:anything|nothing|everything|no more|nada|ningun\w*|todo)\b")
-"""Matches "anything", "nothing" and similar words.
-
-A wish with such a word covers the following messages, if its own message has no content.
-"""
 _STOP_WORDS: Final = (STOP_WORDS["en"], STOP_WORDS["es"])
-_POLITE: Final = frozenset(
+POLITE: Final = frozenset(
     "please pls thanks thank you ok okay hey hi so well now though yet actually just really very it s its is that this private "
     "personal secret confidential sensitive between us me por favor porfa porfis gracias che oye mira bueno vale eh dale hola ya "
     "es esto eso muy privado privada secreto secreta confidencial entre nosotros".split()
@@ -119,7 +78,9 @@ class RuledWish:
 
 
 @dataclass(frozen=True, slots=True)
-class _Patterns:
+class Patterns:
+    """The patterns of one language, ready to be searched for. ``english.py`` and ``spanish.py`` describe them."""
+
     off_record: tuple[re.Pattern[str], ...]
     between_us: tuple[re.Pattern[str], ...]
     cease: tuple[re.Pattern[str], ...]
@@ -142,9 +103,10 @@ class _Patterns:
 
 
 @cache
-def _patterns() -> tuple[_Patterns, ...]:
+def patterns() -> tuple[Patterns, ...]:
+    """Return the patterns of all languages."""
     return tuple(
-        _Patterns(
+        Patterns(
             off_record=_compiled(book.OFF_RECORD),
             between_us=_compiled(book.BETWEEN_US),
             cease=_compiled(book.CEASE),
@@ -193,31 +155,31 @@ def find_wish(text: str) -> RuledWish | None:
     """Return the wish about memory that a message states in plain words, or None if no rule finds one."""
     original = _without_quotes(text[:_MAX_CHARACTERS])
     folded = fold_places(original)
-    if any(book.text_command.search(folded) for book in _patterns()):
+    if any(book.text_command.search(folded) for book in patterns()):
         return None
-    finders: Sequence[Callable[[_Patterns], RuledWish | None]] = (
+    finders: Sequence[Callable[[Patterns], RuledWish | None]] = (
         lambda book: _forgetting(original, folded, book, book.cease),
         lambda book: _off_record(folded, book),
         lambda book: _between_us(folded, book),
         lambda book: _forgetting(original, folded, book, book.forget),
         lambda book: _remembering(original, folded, book),
     )
-    return next((wish for find in finders for book in _patterns() if (wish := find(book)) is not None), None)
+    return next((wish for find in finders for book in patterns() if (wish := find(book)) is not None), None)
 
 
-def _off_record(folded: str, book: _Patterns) -> RuledWish | None:
+def _off_record(folded: str, book: Patterns) -> RuledWish | None:
     if book.not_off_record.search(folded) or not any(pattern.search(folded) for pattern in book.off_record):
         return None
     return RuledWish(wish="off_record", is_plain=book.command.search(folded) is not None)
 
 
-def _between_us(folded: str, book: _Patterns) -> RuledWish | None:
+def _between_us(folded: str, book: Patterns) -> RuledWish | None:
     if book.not_off_record.search(folded) or not any(pattern.search(folded) for pattern in book.between_us):
         return None
     return RuledWish(wish="off_record")
 
 
-def _forgetting(original: str, folded: str, book: _Patterns, patterns: Sequence[re.Pattern[str]]) -> RuledWish | None:
+def _forgetting(original: str, folded: str, book: Patterns, patterns: Sequence[re.Pattern[str]]) -> RuledWish | None:
     if book.not_forget.search(folded):
         return None
     found = next((match for pattern in patterns if (match := pattern.search(folded))), None)
@@ -230,7 +192,7 @@ def _forgetting(original: str, folded: str, book: _Patterns, patterns: Sequence[
     return RuledWish(wish="forget", subject=subject, everything=everything, is_plain=is_plain)
 
 
-def _remembering(original: str, folded: str, book: _Patterns) -> RuledWish | None:
+def _remembering(original: str, folded: str, book: Patterns) -> RuledWish | None:
     if book.not_remember.search(folded):
         return None
     found = next((match for pattern in book.remember if (match := pattern.search(folded))), None)
@@ -264,99 +226,10 @@ def reports_nothing(text: str) -> bool:
     return _NOTHING.match(folded) is not None and _MEANT.search(folded) is None
 
 
-def reach_of(text: str, tells: Callable[[str], bool] = lambda part: True) -> Reach:
-    """Return which messages a wish to stay off the record covers, such as only its own message or the rest of the session.
-
-    ``text`` is the message with the wish. `Reach` lists all possible results. ``tells`` is called with parts of the message. It
-    returns True if a part states something that should stay off the record.
-    """
-    folded = fold_places(_without_quotes(text[:_MAX_CHARACTERS]))
-    books = _patterns()
-    if any(book.said.search(folded) for book in books):
-        return "previous"
-    if any(book.rest.search(_ONLY_HERE.sub(" ", folded)) for book in books):
-        return "rest"
-    if any(book.previous.search(folded) or book.mistake.search(folded) for book in books):
-        return "previous"
-    if not _only_announces(folded) and _has_content(folded, tells):
-        return "message"
-    if _only_announces(folded) or any(book.next.search(folded) for book in books):
-        return "next"
-    return "rest" if _ANYTHING.search(folded) else "around"
-
-
-def _only_announces(folded: str) -> bool:
-    """Return True if a message only announces something private, such as "I have a secret and you can't remember it"."""
-    if not _ANNOUNCES.search(folded) or _COLON.search(folded):
-        return False
-    rest = _ANNOUNCES.sub(" ", folded)
-    for book in _patterns():
-        for pattern in (*book.off_record, *book.between_us):
-            rest = pattern.sub(" ", rest)
-    words = [word for word in _WORD.findall(rest) if word not in _POLITE and not _is_stop_word(word)]
-    return len(words) < _MIN_CONTENT_WORDS - 1
-
-
-def _has_content(folded: str, tells: Callable[[str], bool]) -> bool:
-    """Return True if a message says more than the wish to stay off the record.
-
-    ``folded`` is the message in lower case, without accents. ``tells`` is called with parts of the message. It returns True if a
-    part states something that should stay off the record.
-    """
-    spans = [
-        match.span()
-        for book in _patterns()
-        for pattern in (*book.off_record, *book.between_us)
-        if (match := pattern.search(folded))
-    ]
-    if spans:
-        start, end = max(spans, key=lambda span: span[1] - span[0])
-        end = start + len(_CONSUMED.sub("", folded[start:end]))
-        segments = [*_segments(folded[:start]), *_segments(folded[end:])]
-    else:
-        segments = _segments(folded)
-        if len(segments) == 1:
-            is_long = len(_WORD.findall(folded)) > 2 * _MIN_CONTENT_WORDS
-            return is_long and (_SUBJECT.search(folded) is not None or tells(folded))
-    return any(_is_content(each) and (each.is_introduced or _SUBJECT.match(each.text) or tells(each.text)) for each in segments)
-
-
-@dataclass(frozen=True, slots=True)
-class _Segment:
-    """A part of a message between two punctuation marks."""
-
-    text: str
-    is_apart: bool
-    """True if punctuation separates the part from the wish."""
-    is_introduced: bool
-    """True if a colon or a dash comes directly before the part."""
-
-
-def _segments(folded: str) -> list[_Segment]:
-    pauses = list(_PAUSE.finditer(folded))
-    starts = [0, *(pause.end() for pause in pauses)]
-    ends = [*(pause.start() for pause in pauses), len(folded)]
-    introduced = [False, *(pause["introduces"] is not None for pause in pauses)]
-    return [
-        _Segment(folded[start:end], bool(pauses), colon)
-        for start, end, colon in zip(starts, ends, introduced, strict=True)
-        if _WORD.search(folded[start:end])
-    ]
-
-
-def _is_content(segment: _Segment) -> bool:
-    words = [word for word in _WORD.findall(segment.text) if word not in _POLITE]
-    if segment.is_introduced:  # "don't save this: pregnant"
-        return bool(words)
-    if _SUBJECT.match(segment.text):  # "off the record I quit"
-        return True
-    return len(words) >= (_MIN_APART_WORDS if segment.is_apart else _MIN_CONTENT_WORDS)
-
-
 def resumes(text: str) -> bool:
     """Return True if a message says that the next messages are on the record again, such as "resume taking notes"."""
     folded = fold_places(_without_quotes(text[:_MAX_CHARACTERS]))
-    return any(pattern.search(folded) for book in _patterns() for pattern in book.resume)
+    return any(pattern.search(folded) for book in patterns() for pattern in book.resume)
 
 
 @cache
@@ -376,15 +249,15 @@ def subject_words(text: str) -> str:
 def names_no_subject(text: str) -> bool:
     """Return True if a wish to forget names no subject of its own: "forget that", "delete what I just told you"."""
     folded = fold_places(text)
-    for book in _patterns():
+    for book in patterns():
         folded = book.said.sub(" ", folded)
-    return not [word for word in _WORD.findall(subject_words(folded)) if word not in _POLITE and not _is_stop_word(word)]
+    return not [word for word in _WORD.findall(subject_words(folded)) if word not in POLITE and not is_stop_word(word)]
 
 
 def points_back(text: str) -> bool:
     """Return True if a wish to forget refers to what was just said, such as "delete that" or "forget my last message"."""
     folded = fold_places(text)
-    said = (match for book in _patterns() for match in book.said.finditer(folded))
+    said = (match for book in patterns() for match in book.said.finditer(folded))
     return removes_bare(text) or any(_ABOUT.match(folded, match.end()) is None for match in said)
 
 
@@ -398,16 +271,17 @@ def removes_bare(text: str, *, is_part: bool = False) -> bool:
     part of a message (``is_part``), verbs that often mean other things count, too: "lose it".
     """
     folded = fold_places(text.strip(" ?"))
-    return any((book.bare_part if is_part else book.bare).search(folded) for book in _patterns())
+    return any((book.bare_part if is_part else book.bare).search(folded) for book in patterns())
 
 
 def is_mistake(text: str) -> bool:
     """Return True if a message says that the one before was a mistake, such as "I did not mean to send that"."""
     folded = fold_places(_without_quotes(text[:_MAX_CHARACTERS]))
-    return any(book.mistake.search(folded) for book in _patterns())
+    return any(book.mistake.search(folded) for book in patterns())
 
 
-def _is_stop_word(word: str) -> bool:
+def is_stop_word(word: str) -> bool:
+    """Return True if a word is a stop word in English or Spanish. The word is in lower case, without accents."""
     return any(word in each for each in _STOP_WORDS)
 
 

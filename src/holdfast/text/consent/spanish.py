@@ -78,11 +78,11 @@ They can also match a plain statement about what some people share, so they coun
 REST: Final = (
     r"\b(?:(?:de|desde) (?:aqui|ahora|aca|ahorita|hoy) (?:en|pa) (?:adelante|mas)|desde (?:ahora|hoy|ahorita)|a partir de (?:ahora|aqui|este momento|ahorita)|de ahora en|en adelante|por (?:un|el) (?:rato|momento|ratito|resto)|por ahora|hasta (?:nuevo aviso|que (?:te|yo|me|se|lo))|no (?:me |te |lo )*(?:est(?:es?|en)|sig(?:as?|an)|vayas? a estar) \w+ndo|"
     r"mientras|(?:toda |en )?esta (?:conversacion|charla|sesion|platica)|este chat|el resto|(?:deja|deje|(?<!es )para|pare|pausa|pause|suspende|desactiva|apaga|corta|frena) (?:ya )?(?:de (?:guardar|grabar|anotar|apuntar|registrar|recordar|memorizar|tomar)|(?:la|tu|esa) (?:memoria|grabadora))|"
-    r"modo (?:privado|incognito|fantasma|invitado|secreto|anonimo|sin \w+)|(?:habl|charl|platic|convers)ar (?:\w+ ){0,3}sin\b|nada de lo que (?:te )?(?:diga|cuente|oigas|hablemos)|memoria apagada|esta vez|esta noche|un (?:momento|rato|ratito)|hoy)\b"
+    r"modo (?:privado|incognito|fantasma|invitado|secreto|anonimo|sin \w+)|(?:habl|charl|platic|convers)ar (?:\w+ ){0,3}sin\b|nada de lo que (?:te )?(?:diga|cuente|oigas|hablemos)|memoria apagada|esta vez|esta noche|un (?:momento|rato|ratito)|hoy(?! (?:de|sobre) m[ia]))\b"
 )
 """Matches words of a wish that covers all following messages."""
 NEXT: Final = (
-    r"\b(?:lo (?:que (?:viene|sigue|te (?:voy|vengo|quiero|tengo que)|voy a)|siguiente)|lo proximo|te (?:voy a|quiero) (?:contar|decir|confesar)|(?:puedo|te puedo) (?:contarte|decirte|contar|preguntar)|"
+    r"\b(?:lo (?:que (?:viene|sigue|(?:te|le|les|os) (?:voy|vengo|quiero|tengo que)|voy a|(?:(?:te|le|les|os) )?(?:cuente|diga|hable|hablemos)(?: \w+)? (?:de|sobre))|siguiente)|lo proximo|(?:la|el) proxim[oa] (?:frase|mensaje|cosa|parte|pregunta|dato)|(?:ahora|luego) (?:te|le|les|os) (?:cuento|digo|confieso)|(?:te|le|les|os) (?:voy a|quiero) (?:contar|decir|confesar)|(?:puedo|te puedo) (?:contarte|decirte|contar|preguntar)|"
     r"(?:podemos|quiero) hablar|voy a desahogarme|necesito (?:hablar|desahogarme))\b"
 )
 """Matches words of a wish that covers what the user says next."""
