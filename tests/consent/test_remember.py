@@ -47,6 +47,29 @@ def test_a_wish_to_remember_is_stored_when_the_message_is(memory: Engine, text: 
     assert not memory.memories(user="ana")
 
 
+@pytest.mark.parametrize(
+    ("text", "stored"),
+    [
+        ("acuérdate que mi suegra se llama Pilar y su gato es Michi", "mi suegra se llama Pilar y su gato es Michi"),
+        ("apunta que mi jefa es Inés y su despacho está en la tercera", "mi jefa es Inés y su despacho está en la tercera"),
+        ("Remember that my plumber is Hugh and his van is green.", "my plumber is Hugh and his van is green."),
+    ],
+)
+def test_everything_that_a_sentence_asks_to_remember_is_stored(memory: Engine, text: str, stored: str) -> None:
+    with memory.session(user="ana") as session:
+        session.add("user", text)
+    memory.drain()
+    assert [(each.text, each.origin) for each in memory.memories(user="ana")] == [(stored, "explicit")]
+
+
+def test_a_sentence_after_the_one_that_asks_is_learned_on_its_own(memory: Engine) -> None:
+    with memory.session(user="ana") as session:
+        session.add("user", "Remember that my plumber is called Walter. I live in Leeds.")
+    memory.drain()
+    found = {each.text: each.origin for each in memory.memories(user="ana")}
+    assert found == {"my plumber is called Walter.": "explicit", "I live in Leeds.": "auto"}
+
+
 def test_the_announcement_of_a_fact_is_not_learned_either(memory: Engine) -> None:
     with memory.session(user="ana") as session:
         session.add("user", "I want you to remember one important thing about me. I park on level 3.")

@@ -31,6 +31,7 @@ from holdfast.models.chat_budget import BudgetedChat
 from holdfast.presets.base import Paragraph, Preset
 from holdfast.protocols import Clock, MemoryFilter, MessageFilter, SentenceReader, Store
 from holdfast.recall.embedding import Embedding
+from holdfast.text.clean import fold
 from holdfast.types import Memory, Message, Put, SessionRecord
 
 _MAX_SHOWN_MEMORIES = 24
@@ -234,7 +235,7 @@ class SpanExtractor:
             if "conversation" in put.metadata:
                 text = without_sentences(put.text, lambda sentence: any(is_same_statement(sentence, each) for each in explicit))
                 kept += [replace(put, text=text)] if text else []
-            elif not any(is_same_statement(each, put.text) for each in explicit):
+            elif not any(is_same_statement(each, put.text) or fold(put.text).rstrip(".") in fold(each) for each in explicit):
                 kept.append(put)
         return kept
 

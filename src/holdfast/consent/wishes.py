@@ -26,6 +26,7 @@ from holdfast.runtime.priority import with_pauses
 from holdfast.text.clean import fold
 from holdfast.text.consent.rules import subject_words
 from holdfast.text.consent.told_part import told_part
+from holdfast.text.sentences import split_sentences
 from holdfast.text.terms import document_terms
 from holdfast.types import (
     FORGETTING,
@@ -208,7 +209,7 @@ class Wishes:
             return [default]
         found = asked_puts(extractor, message, before=before, reader=reader)
         if wish.subject:
-            found = [_without_wish(put, default.text) for put in found if _is_about(put, default.text)]
+            found = _with_all([_without_wish(put, default.text) for put in found if _is_about(put, default.text)], default.text)
         return found or [default]
 
     def mark(self, session: SessionRecord, message: Message, last: Message | None, plan: Plan) -> tuple[Message, SessionRecord]:
@@ -307,6 +308,20 @@ def _without_wish(put: Put, fact: str) -> Put:
     ``fact`` is the text without these words. If it is not part of the memory's text, return the memory unchanged.
     """
     return replace(put, text=fact) if fold(fact) in fold(put.text) else put
+
+
+def _with_all(puts: Sequence[Put], fact: str) -> list[Put]:
+    """Return memories that contain everything that the user asks to remember.
+
+    The extractor may cut "my son is called Leo and his school is St Mary's" in two, so that only the first half counts as asked for.
+    The first of the memories that are parts of the first sentence of ``fact`` then gets the text of the whole sentence.
+    """
+    asked = next(iter(split_sentences(fact)), fact)
+    parts = [put for put in puts if fold(put.text).rstrip(".") in fold(asked)]
+    said = {term for put in puts for term in document_terms(put.text, None)}
+    if not parts or said.issuperset(document_terms(asked, None)):
+        return list(puts)
+    return [replace(parts[0], text=asked), *(put for put in puts if put not in parts)]
 
 
 def _cut(writer: Writer, memory: Memory, remainder: str) -> Change:
