@@ -209,3 +209,48 @@ def test_a_wish_about_the_conversation_covers_the_rest_of_it(text: str) -> None:
     found = read_wish(text, reader=make_sentence_reader("talk-reader-s"))
     assert found is not None
     assert (found.wish, found.reach) == ("off_record", "rest")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "my knee is shot and i live alone now dont you go noting that down",
+        "Keep what I said about Rita under your hat.",
+        "In strict confidence, I am selling the shop.",
+        "I owe my brother rent. That's confidential.",
+        "My neighbour poaches deer, mum's the word.",
+        "I voted for the other lot. This can't leave this room.",
+        "debo seis meses de alquiler, es confidencial",
+        "no declaro las propinas, confidencial eso",
+        "te lo cuento extraoficialmente: venden la fábrica",
+        "mi primo cobra en negro, usted no escuchó eso",
+        "me echaron por robar. Y que no salga de aquí.",
+    ],
+)
+@pytest.mark.parametrize("before", ["", "Ok."])
+def test_an_idiom_of_secrecy_is_a_wish_in_any_turn(text: str, before: str) -> None:
+    found = read_wish(text, before=before, reader=make_sentence_reader("talk-reader-s"))
+    assert found is not None
+    assert found.wish == "off_record"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "My client files are confidential, I'm a notary.",
+        "A friend told me in confidence that she is leaving. I'm from Graz.",
+        "The word of the day is mum.",
+        "I keep my money under my hat, I'm a magician.",
+        "mi médico dice que lo que se cuenta ahí es confidencial; voy cada lunes",
+        "la receta es secreto de familia, mi abuela es de Jaca",
+        "¿tú no viste eso en la tele?",
+    ],
+)
+def test_words_of_secrecy_about_something_else_are_no_wish(text: str) -> None:
+    assert read_wish(text, before="Ok.", reader=make_sentence_reader("talk-reader-s")) is None
+
+
+def test_a_request_to_remember_a_rule_about_keeping_stays_one() -> None:
+    found = read_wish("Remember: never keep it in the sun.", reader=make_sentence_reader("talk-reader-s"))
+    assert found is not None
+    assert found.wish == "remember"

@@ -15,7 +15,15 @@ from holdfast.errors import ModelError
 from holdfast.learning.capture import Extractor
 from holdfast.protocols.sentence_reader import SentenceReader, Wish
 from holdfast.runtime.regex import regex
-from holdfast.text.consent.cues import denies_secrecy, is_of_a_text, may_wish, may_wish_by_form, parts_of, short_parts_of
+from holdfast.text.consent.cues import (
+    denies_secrecy,
+    is_of_a_text,
+    may_wish,
+    may_wish_by_form,
+    negates_keeping,
+    parts_of,
+    short_parts_of,
+)
 from holdfast.text.consent.named import find_named
 from holdfast.text.consent.reach import Reach, reach_of
 from holdfast.text.consent.rules import (
@@ -173,6 +181,8 @@ def read_wish(text: str, *, before: str = "", reader: SentenceReader | None = No
     chosen = _chosen(ruled, sure)
     if chosen is None:
         return _bare(text, before, reader, none)
+    if chosen == "remember" and ruled is None and negates_keeping(fold_places(own_words(text))):
+        chosen = "off_record"
     reach = reach_of(text, partial(_tells, before=before, reader=reader)) if chosen != "remember" else "message"
     if chosen == "off_record":
         return ReadWish(wish="off_record", reach=reach)

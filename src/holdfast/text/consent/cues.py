@@ -10,7 +10,16 @@ from typing import Final, Literal
 
 from holdfast.runtime.regex import regex
 
-__all__ = ["denies_secrecy", "is_of_a_text", "may_wish", "may_wish_by_form", "parts_of", "short_parts_of", "shows_in_part"]
+__all__ = [
+    "denies_secrecy",
+    "is_of_a_text",
+    "may_wish",
+    "may_wish_by_form",
+    "negates_keeping",
+    "parts_of",
+    "short_parts_of",
+    "shows_in_part",
+]
 
 _KEEPING: Final = regex(
     r"\b(?:sav(?:e|ed|ing)|stor(?:e|ed|ing)|keep|kept|keeping|record|log|logg|logs|writ|wrote|jot|not(?:e|es|ed|ing)\b|remember|memor|retain|"
@@ -87,6 +96,21 @@ def denies_secrecy(folded: str) -> bool:
     ``folded`` is the text in lower case, without accents.
     """
     return _DENIES.search(folded) is not None
+
+
+_NEGATED_KEEPING: Final = regex(
+    r"(?<!\bi )(?<!\bwe )(?<!\bthey )\b(?:do not|don'?t|never)(?: (?:you|u|go|dare|ever|be|please|just|even|bother))* (?:sav(?:e|ing)|stor(?:e|ing)|keep(?:ing)?|"
+    r"record(?:ing)?|writ(?:e|ing)|log(?:ging)?|not(?:e|ing)|jot(?:ting)?|remember(?:ing)?|retain(?:ing)?|memori[sz](?:e|ing)) (?:this|that|it|any of)\b|"
+    r"\bno (?:(?:me|te|se) )?(?:(?:lo|la|los|las) )?(?:vayas? a |estes? )?(?:guard|anot|apunt|registr|grab|conserv|memori)(?:es|e|ar|ando|ces|ce)(?:lo|la| esto| eso)?\b"
+)
+
+
+def negates_keeping(folded: str) -> bool:
+    """Return True if a text asks not to keep something: "dont you go writing that down". Such a text never asks to remember it.
+
+    ``folded`` is the text in lower case, without accents.
+    """
+    return _NEGATED_KEEPING.search(folded) is not None
 
 
 def may_wish(wish: Literal["off_record", "forget", "remember"], folded: str) -> bool:

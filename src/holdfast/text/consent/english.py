@@ -38,7 +38,17 @@ _BETWEEN_US: Final = r"between (?:us|you and me|u and me|me and you|the two of u
 
 OFF_RECORD_UNLESS: Final = r"\b(?:told|said to|tells|asked|begged|swore) (?:me|us|him|her|them)\b|\b(?:he|she|they|who|chair|teacher|boss|mate|cop) (?:said|says|yelled|told)\b|\bis what (?:my|our|the) \w+ (?:always |used to )?(?:said|says|say)\b"
 """Matches a report of what other people said. A wish in such a report is not the user's wish."""
+_CONFIDED: Final = (
+    rf"{START}(?:(?:this is|i'?m telling (?:you|u) (?:this |that )?|i tell (?:you|u) (?:this |that )?)\s*)?(?:strictly )?(?:confidentially|in (?:(?:the )?strict(?:est)? |complete |total )?confidence)\b(?=\s*[,:;.!)]|\s*$)",
+    r"^confidential ?[:,]",
+    r"(?:^|[.,;:!(]\s*)(?:(?:and|but|so|ok|please|now) )*(?:this|that)(?:'s| is| stays?| (?:must|has to|should) (?:be|stay))(?: (?:strictly|highly|totally|very|completely|all))? confidential(?=\s*[.,;:!?)]|\s*$)",
+    r"(?:^|[.,;:!(]\s*)(?:(?:and|but|so|ok|now|remember) )*mum'?s the word\b",
+    rf"{START}keep (?:this|that|it|what i [\w' ]{{2,30}}) under (?:your|ur) hat\b",
+    r"\b(?:this|that|it|what i [\w' ]{2,30}) (?:mustn'?t|must (?:not|never)|can(?:'?t|not| not| never)|shouldn'?t|should (?:not|never)|may not|won'?t|is not to|better not)(?: ever)? (?:leave|get out of|go (?:beyond|outside)) (?:this|the|these) (?:chat|conversation|room|talk|window|session|walls)\b",
+)
+"""Idioms of a wish that something is not kept. They hardly ever mean anything else."""
 OFF_RECORD: Final = (
+    *_CONFIDED,
     rf"{START}{NOT} (?:please |ever |just )*{KEEP} {_THIS}",
     rf"{START}{NOT} (?:please |ever )*(?:write|note|jot|take) (?:any of )?(?:this|that|it|these)(?: \w+)? down",
     rf"{START}{NOT} (?:please |ever )*(?:put|add|enter|file|save|keep|store) (?:any of )?(?:this|that|it|these)(?: \w+)? (?:in|into|on|to|under) (?:your|ur|my|the|what you) {_MEMORY}",
@@ -69,8 +79,8 @@ OFF_RECORD: Final = (
     r"(?:^|[.,;:!]\s*)(?:this is |it'?s )?(?:(?:just|only|strictly) for this (?:chat|conversation|session|talk)|for this (?:chat|conversation|session|talk) only)\b",
 )
 """Patterns of a wish that something is not kept."""
-COMMAND: Final = rf"{START}{NOT} (?:please |ever |just )*{KEEP}\b"
-"""Matches a plain command not to keep something."""
+COMMAND: Final = "|".join((rf"{START}{NOT} (?:please |ever |just )*{KEEP}\b", *_CONFIDED))
+"""Matches a plain command not to keep something, or an idiom that means this."""
 BETWEEN_US: Final = (
     rf"^{_POLITE}{_BETWEEN_US}(?: and (?:no one|nobody) else| only)?[:,]? (?:i|i'm|i've|my|we|this|he|he's|she|she's|they|they're|his|her)\b(?!(?:'ve)? (?:all )?(?:have|own|got|know|speak|had|can|ate|pay|earn)\b)",
     r"[,(–—-]\s*(?:just |strictly |only )?between (?:you and me|me and you)\W*$",

@@ -45,7 +45,16 @@ OFF_RECORD_UNLESS: Final = (
     r"\b(?:me|nos|le) (?:dijo|dice|dijeron|dicen|pidio|pidieron|decia|explico)\b|\bno te guardes nada\b(?! (?:de|que)\b)"
 )
 """Matches a report of what other people said, and "no te guardes nada" (hold nothing back). Neither is the user's wish."""
+_CONFIDED: Final = (
+    r"(?:^|[.,;:!(]\s*)(?:(?:y|pero|oye|ojo|mira|que|todo) )*(?:(?:esto|eso)(?: que (?:te|le|les|os) \w+)? |lo que (?:te|le|les|os) (?:digo|cuento|dije|conte|voy a \w+) |lo de ahora )?(?:es|sea) (?:muy |altamente |estrictamente |totalmente |super )?(?:confidencial|secreto|extraoficial)(?: (?:eh|ok|vale|si|entendido|esto|eso))*(?=\s*[.,;:!?)]|\s*$)",
+    r"(?:^|[.,;:!(]\s*)(?:(?:y|pero|muy|todo) )*(?:confidencial|extraoficial) (?:esto|eso)\b",
+    r"\b(?:te|se|os) lo (?:digo|cuento|comento|confieso) (?:muy )?(?:extraoficialmente|confidencialmente|en confianza|en secreto)\b",
+    r"(?:^|[.,;:!(]\s*)(?:(?:y|pero|por favor|porfa) )*que (?:esto |eso )?no salga de (?:aqui|aca|est[ae] \w+)\b",
+    r"(?:^|[.,;:!(¡]\s*)(?:(?:y|pero) )*(?:tu|vos|usted) no (?:has (?:oido|visto|leido|escuchado)|ha (?:oido|visto)|oiste|oyo|escuchaste|escucho|viste|leiste) (?:esto|eso)\b(?! (?:de|que)\b)(?!\?)",
+)
+"""Idioms of a wish that something is not kept. They hardly ever mean anything else."""
 OFF_RECORD: Final = (
+    *_CONFIDED,
     rf"{START}(?!{_REPORTS}){NOT} {KEEP}(?:lo|la|los|las|me lo|te lo)?(?: por favor| porfa| nunca| vos| tu| usted)? {_THIS}",
     rf"{START}no (?:(?:quiero|quisiera|necesito|hace falta|es necesario) que |me |te |se |vayas? a )*(?:(?:guard|anot|apunt|registr|grab|conserv|archiv)(?:es|e|en|eis|is|ar)|memori(?:ces|ce|cen)|tom(?:es|e) nota de) que\b",
     rf"\b(?:esto|eso|esto ultimo|eso ultimo|lo (?:que|de|ultimo|siguiente|anterior)[^.?!]{{0,60}}|esta (?:parte|conversacion|charla|pregunta|info\w*)|este (?:dato|mensaje))(?: que (?:te|le|les|os) (?:digo|cuento|dije|conte))?,? (?:por favor |porfa |mejor |prefiero que |quiero que |te pido que |que )*{NOT} {KEEP}(?:lo|la|los|las)?\b",
@@ -66,8 +75,8 @@ OFF_RECORD: Final = (
     r"\b(?:esto|eso|lo que [^.?!]{2,30}) no (?:sale|salga|sal(?:e|ga)) de aqui\b",
 )
 """Patterns of a wish that something is not kept."""
-COMMAND: Final = rf"{START}(?!sin\b|ni\b|nunca\b){NOT} {KEEP}\b"
-"""Matches a plain command not to keep something."""
+COMMAND: Final = "|".join((rf"{START}(?!sin\b|ni\b|nunca\b){NOT} {KEEP}\b", *_CONFIDED))
+"""Matches a plain command not to keep something, or an idiom that means this."""
 BETWEEN_US: Final = (
     rf"^{_POLITE}(?:(?:esto|que quede|te lo digo|te cuento|te confieso|aca|aqui) )?{_US}(?: nomas| no mas| solo)?[:,]? (?:y )?(?:no lo|no|me|mi|estoy|soy|tengo|voy|creo|yo)\b(?! (?:tenemos|hay))",
 )
