@@ -127,6 +127,43 @@ def test_a_wish_for_the_rest_of_the_conversation_holds_until_it_is_lifted(memory
     assert [message.action for message in session.messages()] == ["off_record"] * 4 + [None] * 3
 
 
+@pytest.mark.parametrize(
+    "lift",
+    [
+        "vale, sal ya del modo privado.",
+        "esto sí anótalo: juego al tenis",
+        "bueno, se terminó el secreto.",
+        "That's it for the secrets.",
+        "Ok, come out of incognito mode.",
+    ],
+)
+def test_plain_words_lift_a_wish_for_the_rest(memory: Engine, lift: str) -> None:
+    session = memory.session(user="ana")
+    session.add("user", "From here on nothing gets written down.")
+    session.add("assistant", "Fine.")
+    assert session.add("user", lift).action is None
+    assert session.add("user", "Vivo en Lyon.").action is None
+
+
+@pytest.mark.parametrize(
+    ("told", "wish"),
+    [
+        ("Tengo una hernia en la espalda.", "lo que te dije antes sobre la espalda no lo registres"),
+        ("Mi alquiler es de 900 euros.", "el alquiler que te dije no lo anotes"),
+        ("Me operaron del codo.", "preferiría que no conservaras lo referente a mi codo"),
+        ("Debo dinero por la moto.", "que lo de la moto no quede en tus notas"),
+        ("My wife Jo has left me.", "Leave out the part about my wife, please."),
+    ],
+)
+def test_a_part_that_is_named_in_other_words_is_withheld(memory: Engine, told: str, wish: str) -> None:
+    session = memory.session(user="ana")
+    for text in (told, "My team is Leeds United.", wish):
+        session.add("user", text)
+        session.add("assistant", "Ok.")
+    session.add("user", "I have a parrot named Kiko.")
+    assert _withheld(memory, session.id) == [told, "Ok.", wish, "Ok."]
+
+
 def test_a_wish_for_the_rest_ends_with_the_session(memory: Engine) -> None:
     with memory.session(user="ana") as session:
         session.add("user", "De ahora en adelante no guardes nada, por favor.")

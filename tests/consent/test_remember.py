@@ -70,6 +70,44 @@ def test_a_sentence_after_the_one_that_asks_is_learned_on_its_own(memory: Engine
     assert found == {"my plumber is called Walter.": "explicit", "I live in Leeds.": "auto"}
 
 
+@pytest.mark.parametrize(
+    ("text", "stored"),
+    [
+        ("Can you remember something for me? My locker code is 7731.", "My locker code is 7731"),
+        ("¿Puedes guardar la talla de mi hijo? Usa la 34", "la talla de mi hijo: Usa la 34"),
+        ("my shoe size is 43 save that please", "my shoe size is 43"),
+        ("quédate con esto: mi talla es la 42", "mi talla es la 42"),
+        ("mi número de socia es 55012, guárdamelo", "mi número de socia es 55012"),
+        ("la llave es la azul apúntala porfa", "la llave es la azul"),
+        ("Buddy, stick this in your files: the boiler man is called Hugh.", "the boiler man is called Hugh"),
+    ],
+)
+def test_the_words_of_the_request_are_not_stored(memory: Engine, text: str, stored: str) -> None:
+    memory.session(user="ana").add("user", text)
+    found = memory.memories(user="ana")
+    assert [(each.text.rstrip("."), each.origin) for each in found] == [(stored, "explicit")]
+
+
+@pytest.mark.parametrize(
+    ("fact", "wish"), [("My godfather is called Bruno.", "please remember that"), ("mi cuñada se llama Rosa", "apúntalo porfa")]
+)
+def test_a_request_to_remember_that_stores_the_message_before(memory: Engine, fact: str, wish: str) -> None:
+    with memory.session(user="ana") as session:
+        session.add("user", fact)
+        session.add("assistant", "Ok.")
+        session.add("user", wish)
+        assert [(each.text, each.origin) for each in memory.memories(user="ana")] == [(fact, "explicit")]
+    memory.drain()
+    assert [each.text for each in memory.memories(user="ana")] == [fact]
+
+
+def test_a_request_to_save_that_is_not_about_a_task(memory: Engine) -> None:
+    session = memory.session(user="ana")
+    session.add("user", "Write a poem about the sea.")
+    session.add("assistant", "The sea is wide.")
+    assert session.add("user", "save that").consent is None
+
+
 def test_the_announcement_of_a_fact_is_not_learned_either(memory: Engine) -> None:
     with memory.session(user="ana") as session:
         session.add("user", "I want you to remember one important thing about me. I park on level 3.")

@@ -114,13 +114,13 @@ def turns_about(reads: Reads, message: Message, subject: str, preset: Preset) ->
     return found
 
 
-def turn_before(tx: Transaction, message: Message) -> list[Message]:
+def turn_before(reads: Reads, message: Message) -> list[Message]:
     """Return the previous message of the speaker of ``message``, and the replies to that previous message.
 
     It makes no difference whether ``message`` itself is already stored.
     """
     stored = message.seq - 1 if message.seq else None
-    earlier = tx.messages(MessageFilter(session=message.session, exactly=message.scope, up_to_seq=stored, newest=_MAX_REPLIES))
+    earlier = reads.messages(MessageFilter(session=message.session, exactly=message.scope, up_to_seq=stored, newest=_MAX_REPLIES))
     places = [place for place, each in enumerate(earlier) if _is_same_speaker(each, message)]
     return earlier[places[-1] :] if places else []
 

@@ -10,7 +10,15 @@ from functools import partial
 from typing import Final, Literal
 
 from holdfast.consent.forget import About, find_about, find_everything, find_known, without_reason
-from holdfast.consent.off_record import OFF_RECORD_UNTIL, after_pause, is_withheld, turns_about, withhold, withhold_previous
+from holdfast.consent.off_record import (
+    OFF_RECORD_UNTIL,
+    after_pause,
+    is_withheld,
+    turn_before,
+    turns_about,
+    withhold,
+    withhold_previous,
+)
 from holdfast.errors import ModelError
 from holdfast.forgetting.targets import own_sources
 from holdfast.learning.capture import Extractor
@@ -24,7 +32,7 @@ from holdfast.recall.conversation_state import with_state
 from holdfast.recall.reader import Reader
 from holdfast.runtime.priority import with_pauses
 from holdfast.text.clean import fold
-from holdfast.text.consent.rules import subject_words
+from holdfast.text.consent.rules import remembers_bare, resumes, subject_words
 from holdfast.text.consent.told_part import told_part
 from holdfast.text.sentences import split_sentences
 from holdfast.text.terms import document_terms
@@ -117,9 +125,11 @@ class Wishes:
         turn = before if before is not None and before.role == "assistant" else None
         said = "" if turn is None else turn.text
         wish, reader = self._read(message.text, said)
-        if paused and (wish is None or wish.wish != "off_record"):
+        if paused and (wish is None or wish.wish != "off_record" or resumes(message.text)):
             lifts = lifts_off_record(message.text, before=said, reader=reader)
             return Plan(wish=wish if lifts else None, lifts=lifts)
+        if remembers_bare(message.text) and (told := self._told_before(message, reader)):
+            wish, message, turn = ReadWish(wish="remember", subject=told.text), told, None
         if wish is None:
             return self._plan_named(message, said, reader)
         if wish.wish == "off_record":
@@ -130,6 +140,12 @@ class Wishes:
                 return Plan(wish=replace(wish, wish="off_record", reach="previous" if wish.points_back else wish.reach))
             return Plan(wish=wish, about=about)
         return Plan(wish=wish, puts=tuple(self._puts(wish, message, turn, reader)))
+
+    def _told_before(self, message: Message, reader: SentenceReader | None) -> Message | None:
+        """Return the message before one that only asks to remember "that", if the user states a fact in it."""
+        earlier = turn_before(self._store, message)
+        told = earlier[0] if earlier and _may_wish(earlier[0]) else None
+        return told if told is not None and _is_fact(told.text, reader=reader) else None
 
     def _plan_part(self, wish: ReadWish, message: Message) -> Plan:
         """Return the plan for a wish not to save something. It can name an earlier part of the session, such as "the bit about Tom".
@@ -209,7 +225,9 @@ class Wishes:
             return [default]
         found = asked_puts(extractor, message, before=before, reader=reader)
         if wish.subject:
-            found = _with_all([_without_wish(put, default.text) for put in found if _is_about(put, default.text)], default.text)
+            found = _with_all(
+                [_without_wish(put, wish.subject, default.text) for put in found if _is_about(put, default.text)], default.text
+            )
         return found or [default]
 
     def mark(self, session: SessionRecord, message: Message, last: Message | None, plan: Plan) -> tuple[Message, SessionRecord]:
@@ -302,12 +320,13 @@ def _is_about(put: Put, fact: str) -> bool:
     return not set(document_terms(put.text, None)).isdisjoint(document_terms(fact, None))
 
 
-def _without_wish(put: Put, fact: str) -> Put:
+def _without_wish(put: Put, said: str, fact: str) -> Put:
     """Return a memory without the words of the wish: "I'm vegan, don't forget it" becomes "I'm vegan".
 
-    ``fact`` is the text without these words. If it is not part of the memory's text, return the memory unchanged.
+    ``said`` is the text without these words, and ``fact`` the same text with its dates. If neither is part of the memory's text,
+    return the memory unchanged.
     """
-    return replace(put, text=fact) if fold(fact) in fold(put.text) else put
+    return replace(put, text=fact) if any(fold(each) in fold(put.text) for each in (said, fact)) else put
 
 
 def _with_all(puts: Sequence[Put], fact: str) -> list[Put]:

@@ -16,6 +16,7 @@ from holdfast.learning.capture import Extractor
 from holdfast.protocols.sentence_reader import SentenceReader, Wish
 from holdfast.runtime.regex import regex
 from holdfast.text.consent.cues import (
+    announced,
     denies_secrecy,
     is_of_a_text,
     may_wish,
@@ -178,7 +179,7 @@ def read_wish(text: str, *, before: str = "", reader: SentenceReader | None = No
         sure, none = _certain(text, before, reader)
         if ruled is not None and sure is None and not ruled.is_plain:
             ruled = None if none >= _MIN_NONE[ruled.wish] else ruled
-    chosen = _chosen(ruled, sure)
+    chosen = _chosen(ruled, None if sure == "off_record" and resumes(text) else sure)
     if chosen is None:
         return _bare(text, before, reader, none)
     if chosen == "remember" and ruled is None and negates_keeping(fold_places(own_words(text))):
@@ -193,7 +194,8 @@ def read_wish(text: str, *, before: str = "", reader: SentenceReader | None = No
         states = ruled is not None and _STATES.match(fold_places(wish.subject)) is not None
         chance = 0.0 if reader is None else _wishes(reader, text[:_MAX_CHARACTERS], before)["off_record"]
         return replace(wish, reach=reach, or_off_record=states or chance >= _MIN_OR_OFF_RECORD)
-    return ReadWish(wish=chosen, subject=ruled.subject if ruled is not None and ruled.wish == chosen else "")
+    subject = ruled.subject if ruled is not None and ruled.wish == chosen else announced(text, fold_places(text))
+    return ReadWish(wish=chosen, subject=subject)
 
 
 def _bare(text: str, before: str, reader: SentenceReader | None, none: float) -> ReadWish | None:

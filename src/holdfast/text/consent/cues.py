@@ -11,6 +11,7 @@ from typing import Final, Literal
 from holdfast.runtime.regex import regex
 
 __all__ = [
+    "announced",
     "denies_secrecy",
     "is_of_a_text",
     "may_wish",
@@ -96,6 +97,22 @@ def denies_secrecy(folded: str) -> bool:
     ``folded`` is the text in lower case, without accents.
     """
     return _DENIES.search(folded) is not None
+
+
+_ANNOUNCEMENT: Final = regex(r"^(?P<request>[^:.!?\n]{3,70}): ?(?P<fact>\S.*)$")
+_OWN: Final = regex(r"\b(?:my|our|mis?|nuestr[oa]s?|i'm|i am|soy|tengo)\b")
+
+
+def announced(text: str, folded: str) -> str:
+    """Return what follows a request to remember it: "chuck this in your notes: bin day is Monday". Return an empty text if nothing does.
+
+    ``folded`` is the text in lower case, without accents. Each character has the same position.
+    """
+    found = _ANNOUNCEMENT.match(folded)
+    if found is None or _OWN.search(found["request"]):
+        return ""
+    is_request = may_wish("remember", found["request"]) or may_wish_by_form("remember", f"{found['request']}:")
+    return text[found.start("fact") :].strip() if is_request else ""
 
 
 _NEGATED_KEEPING: Final = regex(

@@ -116,7 +116,9 @@ RESUME: Final = (
     r"\b(?:back|again) on the record\b|^(?:\w+[ ,]+){0,3}on the record(?: again| now)?[.!]*$",
     rf"{START}(?:resume|restart|start|turn on|switch on|unpause|go back to|continue) (?:{KEEP}|(?:your|the|my)? ?memory|taking notes|normal)\b",
     r"\b(?:private|incognito|guest|ghost|secret) mode (?:off|over)\b|\b(?:leave|end|exit|turn off|switch off) (?:the )?(?:private|incognito|guest|ghost|secret) mode\b",
-    r"\b(?:normal saving|saving is fine|memory (?:back )?on)\b",
+    r"\b(?:normal saving|saving is fine|memory (?:back )?on(?! (?:that|this|it|my|the)\b))\b",
+    r"\b(?:come|go|get) out of (?:the )?(?:private|incognito|guest|ghost|secret) mode\b|^(?:\w+[ ,]+){0,3}(?:that's it for|no more|enough of|end of) (?:the )?(?:secrets?|private talk|off the record)\b",
+    r"(?:^|[.,;:!] ?)(?:but |and |ok |now )*(?:this|that)(?: (?:one|bit|part))? you (?:can|may|should) (?:keep|save|remember|note(?: down)?|write down)\b",
 )
 """Patterns of a permission to keep the following messages again."""
 
@@ -183,7 +185,7 @@ FORGET_NAMED: Final = (
 FORGET_UNLESS: Final = rf"\bforget (?:about )?it\b|\b{_NOT_MEANT}\b"
 
 _FACT: Final = r"(?:that |this\b ?[:,-]? ?|this for (?:later|next time|the future) ?[:,-] ?|: ?|, ?(?=my|i|we|the)|(?=(?:my|our|i|i'm|we|we're|i've|i'd|his|her|the)\b))"
-_ANNOUNCED: Final = r"(?:something|(?:a|one|another|two|three|a few|some|these) (?:[\w-]+ )?(?:things?|facts?|details?))(?: [\w']+){0,4} ?[:;.–—-]+ ?"
+_ANNOUNCED: Final = r"(?:something|(?:a|one|another|two|three|a few|some|these) (?:[\w-]+ )?(?:things?|facts?|details?))(?: [\w']+){0,4} ?[:;.?–—-]+ ?"
 """Matches the announcement of a fact, with a colon or a full stop: "something about me: "."""
 REMEMBER: Final = (
     rf"{START}(?:(?:always |also )?(?:remember|memori[sz]e|keep in mind|note(?: down)?|save|store|write down))(?:,? please)? {_ANNOUNCED}(?P<fact>.+)",
@@ -197,9 +199,12 @@ REMEMBER: Final = (
     rf"{START}(?:add|save|store|put|commit|enter) (?P<fact>(?:my|our)\b[^.?]{{2,80}}?) (?:in|into|to) (?:your|ur|the)? ?(?:memory|memories|notes)[.!]*$",
     r"^(?:\w+[ ,]+){0,2}(?:for (?:future reference|the future|next time|your (?:records|memory|notes))|so (?:that )?you know (?:for (?:next time|the future|later)|from now on)) ?[:,-] ?(?P<fact>.+)",
     r"^(?P<fact>.{4,200}?)[.,;:!-]+ (?:please |pls |so |and |now )*(?:remember (?:that|this|it)|(?:don'?t|do not|never) forget (?:that|this|it)|keep (?:that|this|it) in mind|(?:make|take) (?:a )?note(?: of (?:that|this|it))?|note (?:that|this|it)(?: down)?|write (?:that|this|it) down|save (?:that|this|it)(?: for (?:later|next time))?|memori[sz]e (?:that|this|it)|keep (?:that|this|it) on file)(?: (?:for (?:me|later|next time|the future)|please|ok|will you))*[.!]*$",
+    r"^(?P<fact>(?:my|our|the|i|i'm|im|we|his|her) .{4,200}?)(?<!\bdont)(?<!n't)(?<! not)(?<! never)(?<! to)(?<! you)(?<! u)(?<! i)(?<! we)(?<! do)(?<! can)(?<! will)(?<! would) (?:(?:please|pls|plz|so|and) )*(?:save|remember|note|memori[sz]e) (?:that|this)(?: down)?(?: (?:please|pls|plz|ok|thanks|thx|for me|will you))*[.!]*$",
 )
 """Patterns of a wish that something is remembered. The group ``fact`` contains it."""
 REMEMBER_UNLESS: Final = r"^(?:do|did|does|don'?t) (?:you|u|i|we|they|he|she)\b|\bremember (?:when|how|to|if|the time|what|who|where|whether)\b|\b(?:said|says|told|used to say|asked me|sang|sings)\b.{0,12}$"
+BARE_REMEMBER: Final = rf"^{_POLITE}{_ASKING}{_POLITE}(?:(?:remember|note|save|store|keep|memori[sz]e) (?:that|this|it)(?: one| down)?|(?:write|note|jot) (?:that|this|it) down|(?:make|take) a note of (?:that|this|it))(?:,? (?:please|pls|ok|for me|thanks|will you|for later))*[.!]*$"
+"""Matches a message that only asks to remember "that", which the user has said before."""
 ALL: Final = (
     r"\b(?:everything|all(?: of it| that)?|anything|whatever) (?:(?:that )?(?:you|u)(?:'ve|'ve got| have)?(?: ever)? (?:know|have|saved|stored|remember|noted|got|learned)(?: (?:about|on|of))?(?: me)?(?: in your memory)?|about me|i(?:'ve| have)?(?: ever)? (?:told you|said))[.!]*$"
     r"|^me$|\b(?:delete|erase|wipe|forget) (?:it all|me completely|all of it|everything)[.!]*$|\b(?:your (?:whole |entire )?memory (?:of|about) me|all (?:your )?memories(?: (?:of|about) me)?)$"

@@ -32,6 +32,7 @@ __all__ = [
     "own_words",
     "patterns",
     "points_back",
+    "remembers_bare",
     "removes_bare",
     "reports_nothing",
     "resumes",
@@ -100,6 +101,7 @@ class Patterns:
     bare_part: re.Pattern[str]
     mistake: re.Pattern[str]
     command: re.Pattern[str]
+    bare_remember: re.Pattern[str]
 
 
 @cache
@@ -126,6 +128,7 @@ def patterns() -> tuple[Patterns, ...]:
             bare_part=regex(book.BARE_PART),
             mistake=regex(book.MISTAKE),
             command=regex(book.COMMAND),
+            bare_remember=regex(book.BARE_REMEMBER),
         )
         for book in _BOOKS
     )
@@ -200,7 +203,7 @@ def _remembering(original: str, folded: str, book: Patterns) -> RuledWish | None
     if found is None or (is_question and not _ASKS_TO_REMEMBER.search(folded)):
         return None
     start, end = found.span("fact")
-    fact = original[start:end].strip(" ,;:-–—")
+    fact = _QUESTION.sub(": ", original[start:end].strip(" ,;:-–—"))
     if not _WORD.search(fact):
         return None
     lead = original[:start].rstrip().lower()
@@ -210,6 +213,8 @@ def _remembering(original: str, folded: str, book: Patterns) -> RuledWish | None
     return RuledWish(wish="remember", subject=fact)
 
 
+_QUESTION: Final = regex(r"\?\s+(?=\w)")
+"""Matches the end of a question before the fact: "can you save my shoe size? 43"."""
 _ASKS_TO_REMEMBER: Final = regex(
     r"(?:^|[.!?;:\n] )[¿¡ ]*(?:\w+,? ){0,3}(?:(?:can|could|would|will|puedes|podes|podras|podrias|puede|podra|podria) |(?:te acordaras|recordaras)\b)"
 )
@@ -272,6 +277,11 @@ def removes_bare(text: str, *, is_part: bool = False) -> bool:
     """
     folded = fold_places(text.strip(" ?"))
     return any((book.bare_part if is_part else book.bare).search(folded) for book in patterns())
+
+
+def remembers_bare(text: str) -> bool:
+    """Return True if a message only asks to remember "that", which the user has said before: "save that please"."""
+    return any(book.bare_remember.search(fold_places(text.strip(" ¡¿"))) for book in patterns())
 
 
 def is_mistake(text: str) -> bool:

@@ -20,7 +20,7 @@ _FROM_WHEN: Final = (
 START: Final = rf"(?:^|(?<=[.,;:!?()\n¿¡–—-])\s*|(?<=\by )|(?<=\bpero )){_POLITE}{_FROM_WHEN}{_ASKING}{_POLITE}"
 """Matches the beginning of a clause, including words of politeness."""
 KEEP: Final = (
-    r"(?:(?:guard|anot|apunt|registr|grab|conserv|almacen|archiv)(?:es|e|en|eis|is|ar|as|a|ando)|"
+    r"(?:(?:guard|anot|apunt|registr|grab|conserv|almacen|archiv)(?:es|e|en|eis|is|ar|as|a|ando|ara|aras|ase|ases)|"
     r"recuerd(?:es|e|en|as|a)|recordeis|recordar|recordes|memori(?:ces|ce|zar|zas|za|zando)|recordando|"
     r"reten(?:gas|ga|gan|er)|te quedes con|se quede con|quedarte con|te acuerdes de|se acuerde de|tomes? (?:nota|notas|apuntes) de|lleves registro de|dejes? (?:constancia|registro|rastro) de|"
     r"met(?:as|a) en (?:tu|la) memoria|agregu(?:es|e)|anad(?:as|a))"
@@ -106,6 +106,9 @@ MISTAKE: Final = (
 )
 """Matches the statement that the message before was a mistake, such as "no debí contarte eso"."""
 RESUME: Final = (
+    r"\b(?:sal|salga|salgan|salte|sali|salir|quita|quite|desactiva|termina|acaba)(?: ya)? (?:ya )?(?:del?|el) modo (?:privado|incognito|fantasma|invitado|secreto|anonimo)\b",
+    r"(?:^|[.,;:!¡] ?)(?:(?:y|pero|bueno|ya|ahora|vale|ok) )*(?:esto|eso|lo siguiente|lo que viene|ahora) si (?:que )?(?:(?:lo )?(?:puedes|podes|puede) )?(?:lo )?(?:(?:guard|anot|apunt|registr|memoriz)(?:a|e|ar|ad|en)(?:lo|la|melo|mela)?|recuerd[ae](?:lo|la)|recordar(?:lo|la)?)\b",
+    r"\b(?:se (?:acabo|termino)|fin del?|hasta aqui)(?: (?:el|la|lo))? (?:secreto|secretos|confidencia|confidencias|modo \w+|confidencial|privado|extraoficial)\b",
     r"\b(?:ya )?(?:puedes|podes|puede|podeis) (?:volver a )?(?:guardar|anotar|apuntar|registrar|grabar|recordar|memorizar|tomar nota|prender)\b[^.?]{0,40}",
     r"\b(?:vuelve|volve|vuelva|volved) a (?:guardar|anotar|apuntar|registrar|grabar|recordar|memorizar|tomar nota|lo normal)\b",
     r"\b(?:reanuda|activa|enciende|prende|reactiva) (?:la |tu )?(?:memoria|grabadora|grabacion)\b",
@@ -174,7 +177,7 @@ _FACT: Final = r"(?:que |esto ?[:,-] ?|lo siguiente ?[:,-] ?|: ?|, ?(?=mi|soy|te
 _NOT_NEGATED: Final = r"(?<!no )(?<!no me )(?<!no te )(?<!no se )(?<!no lo )(?<!nunca )"
 _RECALL: Final = rf"{_NOT_NEGATED}(?:recuerd(?:a|e|en)|recordá|record(?:a|ad|ar|arte)|acuerd(?:ate|ese|ense)|acord(?:ate|aos|arte)|memori(?:za|zá|ce|zate|zad|zar)|recuerdes|te acuerdes|te acordaras|recordaras)"
 _WRITE: Final = rf"{_NOT_NEGATED}(?:anot(?:a|ate|ame|e|eme|ad|ar|es)|anotá|apunt(?:a|ate|ame|e|eme|ad|ar|es)|guard(?:a|ate|ame|e|eme|ad|ar|es)|registr(?:a|e|ar|es)|grab(?:a|ate|e|ese)|agend(?:a|ame|ate|e)|almacen(?:a|e)|agreg(?:a|ue)|anad(?:e|i|a)|ten(?:e|ga|ed|er)? (?:en cuenta|presente)|tom(?:a|e|ad) nota(?: de)?|conserv(?:a|e))"
-_ANNOUNCED: Final = r"(?:algo|(?:una?|otra?|dos|tres|unas|unos|estas|estos) (?:\w+ )?(?:cosa|cosita|cosas|dato|datos|detalle|detalles))(?: \w+){0,4} ?[:;.–—-]+ ?"
+_ANNOUNCED: Final = r"(?:algo|(?:una?|otra?|dos|tres|unas|unos|estas|estos) (?:\w+ )?(?:cosa|cosita|cosas|dato|datos|detalle|detalles))(?: \w+){0,4} ?[:;.?–—-]+ ?"
 """Matches the announcement of a fact, with a colon or a full stop: "una cosa sobre mí: "."""
 REMEMBER: Final = (
     rf"{START}(?:{_RECALL}|{_WRITE})(?: siempre| por favor| porfa| tambien| bien)?(?: de)? {_ANNOUNCED}(?P<fact>.+)",
@@ -182,12 +185,20 @@ REMEMBER: Final = (
     rf"{START}(?:no (?:te |se |me |lo |os )?olvid(?:es|e|en|eis|ar)|(?:que )?no se (?:te|le|os) olvide|no vayas? a olvidar(?:te)?|nunca (?:te )?olvides|no te vayas a olvidar)(?: nunca| por favor)?(?: de)? ?(?:que |: ?|(?=mis? ))(?P<fact>.+)",
     rf"{START}{_WRITE}(?: por favor| porfa| siempre| bien)?(?: (?:en|a) (?:tu|tus|la|mi|mis) {_MEMORY})?(?: para (?:siempre|la proxima|mas adelante|el futuro|despues|otra vez|otras charlas|luego))?(?: de)? ?(?:que |esto ?[:,-] ?|lo siguiente ?[:,-] ?|: ?|, ?(?=mi|soy|tengo|me)|(?=mis? |nuestr))(?P<fact>.+)",
     rf"{START}(?:guard|anot|apunt)(?:a|á|e|ate)(?:melo|lo|telo)(?: en (?:tu|la) memoria)? ?[:,-] ?(?P<fact>.+)",
+    rf"{START}(?:qued[ae]te|quedese) con (?:(?:esto|(?:este|un) dato|una cosa|lo siguiente) ?[:,-] ?|que )(?P<fact>.+)",
+    r"^\W*(?:(?:oye|por favor|me) )*(?:puedes|podes|puede|podrias|podria)(?: usted)? (?:guardar|anotar|apuntar|recordar|registrar|memorizar)(?:me)? (?P<fact>(?:mi|mis|(?:el|la|los|las) [^?]{2,40} de mis?) [^?]{2,40}\?\s*\w.*)",
+    r"^(?P<fact>(?:mis?|soy|tengo|vivo|la|el) .{4,200}?) (?:porfa |por favor )?(?:guard|anot|apunt|memoriz)a(?:me|te)?(?:lo|la|los|las)(?: (?:porfa|por favor|vale|eh|ok|gracias))*[.!]*$",
     rf"{START}{_NOT_NEGATED}(?:recuerdes|te acuerdes(?: siempre)?(?: de)?|tengas en cuenta|anotes|apuntes|memorices|guardes|sepas) que (?P<fact>.+)",
     r"^(?:\w+[ ,]+){0,2}para (?:futur[ao]s? (?:conversaciones|referencias?|charlas|ocasiones|consultas)|la proxima|que te acuerdes|que lo recuerdes|tu memoria|el futuro|mas adelante)[:,] ?(?P<fact>.+)",
-    r"^(?P<fact>.{4,200}?)[.,;:!-]+ ?(?:por favor,? |y |asi que |porfa,? |para la proxima,? )*(?:recuerdalo|recordalo|acuerdate|acordate|no lo olvides|no te olvides|anotalo|apuntalo|tenlo en cuenta|tenelo en cuenta|tenlo presente|tenelo presente|guardalo|apuntatelo|no se te olvide|ten eso en cuenta|recuerda eso|recorda eso|guarda eso|anotatelo|memorizalo|registralo)(?:,? (?:por favor|porfa|vale|dale|eh|si|ok|gracias|de eso))*(?: para [\w ]{2,25})?[.!]*$",
+    r"^(?P<fact>.{4,200}?)[.,;:!-]+ ?(?:por favor,? |y |asi que |porfa,? |para la proxima,? )*(?:(?:guard|anot|apunt|memoriz|registr|recuerd|record)a(?:me|te)?(?:lo|la|los|las)|acuerdate|acordate|no lo olvides|no te olvides|tenlo en cuenta|tenelo en cuenta|tenlo presente|tenelo presente|no se te olvide|ten eso en cuenta|recuerda eso|recorda eso|guarda eso)(?:,? (?:por favor|porfa|vale|dale|eh|si|ok|gracias|de eso))*(?: para [\w ]{2,25})?[.!]*$",
 )
 """Patterns of a wish that something is remembered. The group ``fact`` contains it."""
-REMEMBER_UNLESS: Final = r"\bno (?:quiero|quisiera|necesito|hace falta|es necesario) que (?:me |te |se |lo )*(?:anot|apunt|guard|registr|grab|memori|record|recuerd|acuerd)|^\W*(?:te )?(?:acuerdas|acordas|recuerdas|recordas|se acuerda|os acordais)\b|\b(?:acuerd|acord)\w+ de \w+(?:ar|er|ir)(?:me|te|se|lo|la)?\b|\b(?:me|nos) (?:dijo|dice|decia|pidio)\W*$|\b(?:dice|decia|dijo) (?:mi|la|el)\b|\bguardar?e? (?:las|los|el|la) (?!datos?\b)"
+REMEMBER_UNLESS: Final = r"\bno (?:quiero|quisiera|necesito|hace falta|es necesario) que (?:me |te |se |lo )*(?:anot|apunt|guard|registr|grab|memori|record|recuerd|acuerd)|^\W*(?:te )?(?:acuerdas|acordas|recuerdas|recordas|se acuerda|os acordais)\b|\b(?:acuerd|acord)\w+ de \w+(?:ar|er|ir)(?:me|te|se|lo|la)?\b|\b(?:me|nos) (?:dijo|dice|decia|pidio)\W*$|\b(?:dice|decia|dijo) (?:mi|la|el)\b|\bguardar?e? (?:las|los|el|la) (?!datos?\b|\w+ de mis?\b)"
+BARE_REMEMBER: Final = (
+    rf"^{_POLITE}(?:(?:eso|esto)(?: si)?,? )?(?:(?:guard|anot|apunt|registr|memoriz|recuerd|record)a(?:me|te)?(?:lo|la|los|las)|(?:guard|anot|apunt|registr|memoriz|recuerd)a(?:te|me)? (?:eso|esto)|no lo olvides|tenlo presente)"
+    r"(?:,? (?:por favor|porfa|vale|dale|eh|si|ok|gracias|ya|anda|que es importante|es importante))*[.!]*$"
+)
+"""Matches a message that only asks to remember "that", which the user has said before."""
 ALL: Final = (
     r"\btodo(?:,? todo)?,? (?:lo que (?:me |te )?(?:sab(?:es|e|as|és)|sepas|sepa|tienes|tenes|tengas|recuerdas|guardaste|has guardado|conoces|conte|dije|he (?:dicho|contado))(?: (?:de|sobre) mi)?)(?: en tu memoria)?[.!]*$"
     r"|\b(?:borr(?:alo|a|ame)|elimin(?:alo|a)|olvid(?:alo|a|ate de)) (?:absolutamente )?todo[.!]*$|^de mi$|\btus recuerdos (?:de|sobre) mi$|\btu memoria (?:de|sobre) mi$"

@@ -15,22 +15,36 @@ _BIT: Final = (
     r"(?:said|told (?:you|u)|mentioned|wrote)|anything|everything)(?: i (?:said|told (?:you|u)|mentioned))? (?:about|on|regarding|with|concerning)"
 )
 _NAMED_BIT: Final = r"(?:the|that|all the) (?P<about>\w+(?: \w+)?) (?:thing|bit|part|stuff|story|news|business)"
+_TOLD: Final = (
+    r"(?:te |os |le |les )?(?:dije|conte|comente|mencione|acabo de (?:contar|decir)(?:te)?|he (?:dicho|contado|comentado))"
+)
+_BEFORE: Final = r"(?:antes|ayer|recien|hace (?:un )?\w+|al principio)"
+_NAMED_TOLD: Final = rf"(?:el|la|los|las) (?P<about>\w+(?: \w+)?) que {_TOLD}(?: {_BEFORE})?"
 _LO: Final = (
-    r"(?:lo(?: que (?:te |os |le |les )?(?:dije|conte|comente|acabo de (?:contar|decir)(?:te)?|he (?:dicho|contado)))?|la parte|el tema|el asunto|la historia"
-    r"|el detalle|eso|nada)(?: del?| sobre(?: el| la)?| acerca del?| con)"
+    rf"(?:lo(?: que {_TOLD}(?: {_BEFORE})?)?|la parte|el tema|el asunto|la historia|el detalle|eso|nada|lo (?:referente|relativo|relacionado))"
+    r"(?: (?:del?|sobre|acerca del?|con|al?|a la)(?: (?:el|la|los|las|mi|mis))?)"
 )
 _DO_NOT_KEEP: Final = rf"{english.NOT} (?:please |ever |just )*{english.KEEP}"
 _LEAVE_OUT: Final = rf"(?:{_DO_NOT_KEEP}|(?:leave|keep) (?:that|it|this|those)\b)"
-_NO_KEEP: Final = rf"(?:por favor |porfa |mejor )?{spanish.NOT}(?: (?:lo|la|los|las))? {spanish.KEEP}"
+_NO_KEEP: Final = (
+    rf"(?:por favor |porfa |mejor )?(?:{spanish.NOT}(?: (?:lo|la|los|las))? {spanish.KEEP}"
+    r"|no (?:quede|quedara|se quede|conste|figure|aparezca|este)(?: \w+)? en (?:tu|tus|su|sus|la|el|ning\w+)\b)"
+)
+_LEAVE: Final = r"(?:leave|keep) (?:out|off)"
+"""Matches the verb of "leave out the bit about Tom"."""
 _PATTERNS: Final = tuple(
     regex(pattern)
     for pattern in (
         rf"{english.START}{_DO_NOT_KEEP} {_BIT} {_ABOUT}{_END}",
         rf"{english.START}{_DO_NOT_KEEP} {_NAMED_BIT}{_END}",
+        rf"{english.START}{_LEAVE} {_BIT} {_ABOUT}{_END}",
+        rf"{english.START}{_LEAVE} {_NAMED_BIT}{_END}",
         rf"{english.START}{_BIT} {_ABOUT},? (?:please |pls |so )*{_LEAVE_OUT}",
         rf"{english.START}{_NAMED_BIT},? (?:please |pls |so )*{_LEAVE_OUT}",
         rf"{spanish.START}{spanish.NOT} {spanish.KEEP} {_LO} {_ABOUT}{_END}",
-        rf"{spanish.START}{_LO} {_ABOUT},? {_NO_KEEP}",
+        rf"{spanish.START}(?:que )?{_LO} {_ABOUT},? {_NO_KEEP}",
+        rf"{spanish.START}(?:que )?{_NAMED_TOLD},? {_NO_KEEP}",
+        rf"{spanish.START}{spanish.NOT} {spanish.KEEP} {_NAMED_TOLD}{_END}",
     )
 )
 
