@@ -99,6 +99,7 @@ def test_a_clause_that_refers_to_an_ended_fact_ends_too() -> None:
         ("My uncle Abe, who is a judge, has a boat", ["My uncle Abe has a boat", "My uncle Abe is a judge"]),
         ("He lives in Leeds and teaches chemistry", ["He lives in Leeds", "He teaches chemistry"]),
         ("She lives in York, she's 84", ["She lives in York", "She's 84"]),
+        ("Never eats pork and lives in Hull", ["Never eats pork", "Lives in Hull"]),
     ],
 )
 def test_each_claim_of_a_sentence_names_its_subject(sentence: str, claims: list[str]) -> None:
@@ -114,6 +115,8 @@ def test_each_claim_of_a_sentence_names_its_subject(sentence: str, claims: list[
         ("Doy clase y Ana estudia derecho", ["Doy clase", "Ana estudia derecho"]),
         ("Me gusta el té y el café", ["Me gusta el té y el café"]),
         ("Mi tío Abel, que es juez, tiene un barco", ["Mi tío Abel tiene un barco", "Mi tío Abel es juez"]),
+        ("No tengo coche y trabajo en un banco", ["No tengo coche", "Trabajo en un banco"]),
+        ("Nunca ceno carne y tengo dos gatos", ["Nunca ceno carne", "Tengo dos gatos"]),
     ],
 )
 def test_each_claim_of_a_spanish_sentence_stands_alone(sentence: str, claims: list[str]) -> None:

@@ -8,7 +8,11 @@ import re
 from typing import Final
 
 from holdfast.learning.changes.moments import moments_of
+from holdfast.learning.changes.phrases import shared_words as word_lists
 from holdfast.runtime.regex import regex
+from holdfast.text.clean import fold
+from holdfast.text.language import STOP_WORDS
+from holdfast.text.wordlists import GIVEN_NAMES
 
 _ENGLISH_VERBS: Final = (
     r"(?:am|is|are|was|were|have|has|had|do|does|did|can|will|live|work|go|play|run|teach|study|take|drink|eat|drive|ride|bike|cycle|walk|swim"
@@ -73,6 +77,8 @@ _ABOUT_PERSON: Final = {
     "en": regex(rf"(?P<who>{_PERSON['en']}),\s+who\s+(?P<what>[^,;.]+?)(?P<end>,\s*|(?=[;.]|$))", re.IGNORECASE),
     "es": regex(rf"(?P<who>{_PERSON['es']}),\s+(?:que|quien)\s+(?P<what>[^,;.]+?)(?P<end>,\s*|(?=[;.]|$))", re.IGNORECASE),
 }
+_PERSONAL: Final = r"i|we|they|he|she|it|user|yo|nosotr[oa]s"
+_STOP_WORDS: Final = STOP_WORDS["en"] | STOP_WORDS["es"]
 _MIN_WORDS: Final = 2
 
 
@@ -90,12 +96,24 @@ def split_claims(sentence: str, language: str | None = None) -> list[str]:
 def subject_of(clause: str, language: str) -> str:
     """Return the subject at the start of a clause.
 
-    Return an empty text if no subject is recognized, as in a clause that begins with its verb.
+    Return an empty text if no subject is recognized, as in a clause that begins with its verb, or with an adverb and its verb:
+    in "No tengo hijos", the capitalized first word is no name.
     """
     found = _SUBJECT[language].match(clause)
-    if found is None or (language == "es" and re.match(rf"{_SPANISH_VERBS}\b", clause, re.IGNORECASE) and not _names(found[0])):
+    if found is None or _is_function_word(found[0]):
+        return ""
+    if language == "es" and re.match(rf"{_SPANISH_VERBS}\b", clause, re.IGNORECASE) and not _names(found[0]):
         return ""
     return found[0]
+
+
+def _is_function_word(word: str) -> bool:
+    """Return True for a word such as "never", "also" or "today", but not for a name or for a pronoun that is a subject."""
+    plain = fold(word)
+    if plain in GIVEN_NAMES or _names(word) or re.fullmatch(_PERSONAL, plain):
+        return False
+    lists = word_lists()
+    return plain in _STOP_WORDS or plain in lists.filler_words or plain in lists.negations or bool(moments_of(word))
 
 
 def _names(subject: str) -> bool:
@@ -124,7 +142,7 @@ def _coordinated(sentence: str, language: str) -> list[str]:
     subject = subject_of(sentence, language)
     cuts = [(found.start(), found.end(), "") for found in _NEW_SUBJECT[language].finditer(sentence)]
     patterns = [_NEW_VERB[language]]
-    if language == "en" and re.match(rf"{re.escape(subject)}\s+(?:[a-z]+\s+)?[a-z]{{2,}}s\b", sentence):
+    if language == "en" and re.match(rf"{re.escape(subject)}\s*(?:[A-Za-z]+\s+)?[a-z]{{2,}}s\b", sentence):
         patterns.append(_THIRD_PERSON_VERB)
     for pattern in patterns:
         cuts += [(found.start(), found.end(), subject) for found in pattern.finditer(sentence)]
