@@ -36,6 +36,12 @@ _OWN_SUBJECT: Final = {
     "es": r"(?:(?:yo|nosotr[oa]s|él|ella|ellos|ellas)\s+\w"
     rf"|(?:mi|mis|nuestr[oa]s?|su|sus|el|la|los|las)\s+(?:[\w-]+\s+){{1,2}}?(?-i:{_SPANISH_VERBS})\b|(?-i:[A-ZÁÉÍÓÚÑ]\w+\s+{_SPANISH_VERBS})\b)",
 }
+_FIRST_PERSON: Final = (
+    r"(?:(?:no\s+)?(?:soy|somos|estoy|estamos|tengo|tenemos|voy|vamos|doy|hago|hacemos|juego|conduzco|quiero|prefiero|duermo|veo"
+    r"|(?:viv|trabaj|labur|curr|estudi|tom|beb|us|manej|entren|cocin|alquil|enseñ|ensay|necesit|viaj|particip|colabor)(?:o|amos|emos|imos)"
+    r"|me [a-zñáéíóú]+o|nos [a-zñáéíóú]+mos)\s+(?!(?:y|e|o)\b)\S)"
+)
+"""Matches a Spanish verb in the first person, which begins a clause without naming its subject."""
 _AND: Final = {"en": r"(?:and|but|so|plus|while)", "es": r"(?:y|e|pero|además|mientras que)"}
 _ADVERB: Final = {
     "en": r"(?:(?:also|now|still|usually|always|only)\s+)?",
@@ -51,6 +57,11 @@ _NEW_SUBJECT: Final = {
 _NEW_VERB: Final = {
     code: regex(rf"\s*,?\s+{_AND[code]}\s+(?={_ADVERB[code]}(?-i:{_VERB[code]})\s+\S)", re.IGNORECASE) for code in _AND
 }
+_CLAUSE_START: Final = {
+    "en": regex(_OWN_SUBJECT["en"], re.IGNORECASE),
+    "es": regex(rf"{_OWN_SUBJECT['es']}|{_ADVERB['es']}(?-i:{_FIRST_PERSON})|(?:me|nos|les?|se)\s+\w", re.IGNORECASE),
+}
+_NEW_FIRST_PERSON: Final = regex(rf"\s*,\s+(?={_ADVERB['es']}(?-i:{_FIRST_PERSON}))", re.IGNORECASE)
 _THIRD_PERSON_VERB: Final = regex(r"\s*,?\s+and\s+(?=[a-z]{2,}s\s+\S)")
 """Matches a second verb in the third person: "lives in Leeds and teaches chemistry"."""
 _SUBJECT: Final = {
@@ -116,6 +127,11 @@ def _is_function_word(word: str) -> bool:
     return plain in _STOP_WORDS or plain in lists.filler_words or plain in lists.negations or bool(moments_of(word))
 
 
+def begins_clause(text: str, language: str) -> bool:
+    """Return True if a text begins with a subject and its verb, or with a Spanish verb in the first person or its pronoun."""
+    return _CLAUSE_START[language].match(text) is not None
+
+
 def _names(subject: str) -> bool:
     return bool(re.match(r"(?:mi|mis|nuestr[oa]s?|el|la|los|las|su|sus|yo|nosotr[oa]s)\b", subject, re.IGNORECASE))
 
@@ -141,6 +157,8 @@ def _coordinated(sentence: str, language: str) -> list[str]:
     """Return the coordinated clauses of a sentence. A clause without a subject gets the subject of the first clause."""
     subject = subject_of(sentence, language)
     cuts = [(found.start(), found.end(), "") for found in _NEW_SUBJECT[language].finditer(sentence)]
+    if language == "es" and (not subject or re.match(r"(?:yo|nosotr[oa]s)\b", subject, re.IGNORECASE)):
+        cuts += [(found.start(), found.end(), "") for found in _NEW_FIRST_PERSON.finditer(sentence)]
     patterns = [_NEW_VERB[language]]
     if language == "en" and re.match(rf"{re.escape(subject)}\s*(?:[A-Za-z]+\s+)?[a-z]{{2,}}s\b", sentence):
         patterns.append(_THIRD_PERSON_VERB)

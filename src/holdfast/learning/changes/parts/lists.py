@@ -4,6 +4,7 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
+from holdfast.learning.changes.parts.claims import begins_clause
 from holdfast.learning.changes.parts.segments import segments_of, verb_end
 from holdfast.runtime.regex import regex
 
@@ -73,7 +74,11 @@ def list_in(clause: str, language: str) -> ItemList | None:
     if first.startswith(","):  # a new clause, not the object of the verb: "Solva, it's two miles, and I swim one"
         return None
     items = (*(item for item in re.split(r",\s+", first) if item.strip()), last)
-    if len(items) < 2 or not all(item.strip() for item in items) or any(_STANDS_FOR.match(item) for item in items):
+    if (
+        len(items) < 2
+        or not all(item.strip() for item in items)
+        or any(_STANDS_FOR.match(item) or begins_clause(item, language) for item in items)
+    ):
         return None
     return ItemList(before=clause[:start], items=items, joint=joint[0], after="")
 

@@ -10,11 +10,11 @@ from collections.abc import Callable, Sequence
 from typing import Final, TypeAlias
 
 from holdfast.learning.changes.changes_in_words import change_in_words
-from holdfast.learning.changes.endings import endings_in
+from holdfast.learning.changes.endings import change_phrases, endings_in
 from holdfast.learning.changes.moments import times_differ
 from holdfast.learning.changes.parts.claims import split_claims, subject_of
 from holdfast.learning.changes.parts.lists import list_in
-from holdfast.learning.changes.parts.segments import Segment, segments_of, verb_end
+from holdfast.learning.changes.parts.segments import ALONE, DAYS, Segment, segments_of, verb_end
 from holdfast.learning.changes.phrases import LANGUAGES, folded
 from holdfast.learning.changes.slots import Slot, slots_of
 from holdfast.learning.changes.supersede import retires
@@ -26,12 +26,13 @@ from holdfast.text.dictation import HE
 _POINTS_TO_THING: Final = regex(r"\b(?:it|its|it's|there|that|this|ahí|allí|allá|eso|esto)\b", re.IGNORECASE)
 _OWNS: Final = regex(r"(?:(?:yo|i|we) )?(?:tengo|tenemos|have|own|keep|(?:i|we)'ve got)\b")
 """Matches the beginning of a claim that the user has something, in lower case and without accents."""
+_HAS: Final = regex(r"(?:(?:yo|i|we|there) )?(?:tengo|tenemos|hay|have|had|is|are|(?:i|we)'ve got)\b")
 _OF_IT: Final = regex(
     rf"(?:\w+, )?(?:(?:{HE}|she|it|they|ella?)\b|(?:tiene|es|esta|se llama|pesa|mide|cumple|come|toma|duerme|vive|va|lleva|ya|le|lo|la)\b)"
 )
 """Matches the beginning of a claim about something that a claim before it names: "tiene 9 años", "Lento, he is 9"."""
+_GOES: Final = regex(r"(?:(?:i|we|yo) )?(?:go|voy|vamos)\b")
 _LIVES: Final = regex(r"\s*(?:['’]\w+\s+)?(?:\w+\s+)?(?:liv(?:e|es|ing)|viv\w+|resid\w+)\b", re.IGNORECASE)
-_ALONE: Final = regex(r"\b(?:alone|sol[oa]s?|by (?:my|him|her)self)\b", re.IGNORECASE)
 _DWELLING: Final = regex(
     r"\b(?:flat|apartment|house|studio|room|condo|place|piso|casa|departamento|depto|depa|apartamento|habitación|cuarto)\b",
     re.IGNORECASE,
@@ -46,6 +47,8 @@ _JOB_ATTRIBUTES: Final = frozenset({"employer", "occupation", "school"})
 _MIN_TOKEN: Final = 3
 _MIN_CHANCE: Final = 0.5
 """Minimum probability with which a claim counts as changed, if it is known that one of several claims has changed."""
+_MIN_ENDS_REST: Final = 0.95
+"""Minimum probability with which a new statement that mentions a phrase of a claim also ends the rest of the claim."""
 
 Chance: TypeAlias = Callable[[str, str], float]
 """Function that takes an old claim and a new statement, and returns the probability that the claim is outdated."""
@@ -64,9 +67,9 @@ def rest_of(sentence: str, new: str, language: str | None, chance: Chance | None
     kept: list[str] = []
     for number, claim in enumerate(claims):
         if number not in changed:
-            ends_too = number - 1 in changed and (points_to_thing(claim) or _is_about(claim, claims[number - 1]))
+            ends_too = number - 1 in changed and (points_to_thing(claim) or _is_about(claim, claims[number - 1], language))
             kept += [] if ends_too else [claim]
-        elif (rest := _rest_of_claim(claim, new, language)) and fold(rest).rstrip(" .") not in fold(new):
+        elif (rest := _rest_of_claim(claim, new, language, chance)) and fold(rest).rstrip(" .") not in fold(new):
             kept.append(rest)  # the new statement does not say it itself
     return kept
 
@@ -82,10 +85,11 @@ def _changed_claims(claims: Sequence[str], new: str, language: str, chance: Chan
     by_rules = {number for number in every if is_changed(claims[number], new, language)}
     if by_rules:
         return by_rules
-    shared = [len(shared_words(claim[len(subject_of(claim, language)) :], new)) for claim in claims]
+    about = shared_words(subject_of(claims[0], language), new)  # the name of the person does not tell the claims apart
+    shared = [len(shared_words(claim[len(subject_of(claim, language)) :], new) - about) for claim in claims]
     if max(shared) and shared.count(max(shared)) == 1:
         return {shared.index(max(shared))}
-    parallel = {number for number in every if _parallel(segments_of(claims[number], language), new, language)}
+    parallel = {number for number in every if _parallel(claims[number], segments_of(claims[number], language), new, language)}
     if len(parallel) == 1:
         return parallel
     chances = [chance(claim, new) for claim in claims] if chance is not None else []
@@ -97,9 +101,15 @@ def points_to_thing(claim: str) -> bool:
     return _POINTS_TO_THING.search(claim) is not None
 
 
-def _is_about(claim: str, owned: str) -> bool:
-    """Return True if a claim without a subject is about what the user has, according to the claim before it (``owned``)."""
-    return _OWNS.match(fold(owned)) is not None and _OF_IT.match(fold(claim)) is not None
+def _is_about(claim: str, owned: str, language: str) -> bool:
+    """Return True if a claim does not stand alone, but continues the claim before it (``owned``).
+
+    It either describes what the user has, or only says when somebody goes, as in "Voy los lunes".
+    """
+    if _OWNS.match(fold(owned)) is not None and _OF_IT.match(fold(claim)) is not None:
+        return True
+    goes = _GOES.match(fold(claim))
+    return goes is not None and not meaning(DAYS[language].sub(" ", claim[goes.end() :]), language)
 
 
 def is_changed(text: str, new: str, language: str) -> bool:
@@ -116,10 +126,11 @@ def _retired(text: str, new: str, language: str) -> list[tuple[Slot, Slot]]:
     return [(slot, change) for slot in slots_of(text, language=language) for change in after if retires(slot, change)]
 
 
-def _rest_of_claim(claim: str, new: str, language: str) -> str | None:
+def _rest_of_claim(claim: str, new: str, language: str, chance: Chance | None) -> str | None:
     """Return that part of a changed claim that is still true after the statement ``new``.
 
-    Return None if no part is still true, or if it is unclear what has changed.
+    Return None if no part is still true, or if it is unclear what has changed. If a phrase is cut only because the new
+    statement mentions it, ``chance`` checks that the new statement does not end the rest, too.
     """
     listed = list_in(claim, language)
     if listed is not None:
@@ -128,21 +139,34 @@ def _rest_of_claim(claim: str, new: str, language: str) -> str | None:
         if dropped and _is_listed_again([listed.items[number] for number in dropped], new, language):
             return None
         if dropped and len(dropped) < len(listed.items):
-            return _clean(listed.without(dropped))
+            return None if _are_days(listed.items, dropped, language) else _clean(listed.without(dropped))
     retired = _retired(claim, new, language)
     if any(change.ended and slot.attribute in _JOB_ATTRIBUTES for slot, change in retired):
         return None  # someone who left a job no longer has its role
     segments = segments_of(claim, language)
-    changed = _changed_segments(segments, retired, new, language)
+    changed = _changed_segments(claim, segments, retired, new, language)
+    mentioned = [] if changed else _named(segments, new, language)
+    changed = changed or mentioned or _no_longer_alone(segments, new)
     if not changed or _has_ended(segments[0], claim, new, language):
         return None
     left = [each for each in segments if each not in changed and _is_independent(each, claim, changed, retired)]
     if _retired(_clean("".join(each.text for each in left)), new, language):  # a new day can also change the hour
         left = [each for each in left if each.sort != "time"]
     rest = _clean("".join(each.text for each in left))
-    if _OPEN_END.search(rest) or _retired(rest, new, language):
+    ends_too = chance is not None and mentioned and chance(rest, new) >= _MIN_ENDS_REST
+    if ends_too or _OPEN_END.search(rest) or _retired(rest, new, language):
         return None
     return rest if _says_something(left, claim, language) else None
+
+
+def _are_days(items: Sequence[str], dropped: set[int], language: str) -> bool:
+    """Return True if the other items of a list only say when something takes place that has ended.
+
+    For example, nothing is left of "yoga at the gym, Mondays and Fridays" without the yoga. ``dropped`` are the positions of
+    the ended items.
+    """
+    days = {number for number, item in enumerate(items) if not meaning(DAYS[language].sub(" ", item), language)}
+    return bool(days) and days == set(range(len(items))) - dropped
 
 
 def _is_listed_again(items: Sequence[str], new: str, language: str) -> bool:
@@ -156,9 +180,9 @@ def _is_listed_again(items: Sequence[str], new: str, language: str) -> bool:
 
 
 def _changed_segments(
-    segments: Sequence[Segment], retired: Sequence[tuple[Slot, Slot]], new: str, language: str
+    claim: str, segments: Sequence[Segment], retired: Sequence[tuple[Slot, Slot]], new: str, language: str
 ) -> list[Segment]:
-    """Return those phrases of a clause that a new statement changes.
+    """Return those phrases of a clause (``claim``) that a new statement changes.
 
     ``segments`` are all phrases of the clause. ``retired`` are the slots that the new statement makes outdated, each
     with the new slot.
@@ -175,7 +199,14 @@ def _changed_segments(
     by_person = [each for each in added if each.sort == "company" and person & _names_in(each.text)]
     if by_person and not re.search(r"\b(?:and|y)\b", subject_of(new, language)):
         return by_person
-    return _parallel(segments, new, language) or _named(segments, new, language)
+    return _parallel(claim, segments, new, language)
+
+
+def _no_longer_alone(segments: Sequence[Segment], new: str) -> list[Segment]:
+    """Return the word "alone" of a clause, such as "I live alone in York", if a new statement names no other part of it."""
+    alone = [each for each in segments if each.text.strip(" .").casefold() in ALONE]
+    others = [each for each in segments[1:] if each not in alone]
+    return [] if any(shared_words(each.text, new) for each in others) else alone
 
 
 def _named(segments: Sequence[Segment], new: str, language: str) -> list[Segment]:
@@ -192,9 +223,16 @@ def _named(segments: Sequence[Segment], new: str, language: str) -> list[Segment
     return [each for each in segments[1:] if shared_words(each.text, new)]
 
 
-def _parallel(segments: Sequence[Segment], new: str, language: str) -> list[Segment]:
-    """Return those phrases of a clause for which a new statement gives another value, such as another place or time."""
-    others = [each for claim in split_claims(new, language) for each in segments_of(claim, language)[1:]]
+def _parallel(claim: str, segments: Sequence[Segment], new: str, language: str) -> list[Segment]:
+    """Return those phrases of a clause for which a new statement gives another value, such as another place or time.
+
+    A phrase of the new statement that only names what the clause names is no other value: "I was fired from Acme" does not
+    give another place for "I work at Acme in Leeds".
+    """
+    others = [each for other in split_claims(new, language) for each in segments_of(other, language)[1:]]
+    others = [
+        each for each in others if each.sort == "time" or len(shared_words(each.text, claim)) < len(meaning(each.text, None))
+    ]
     found = []
     for each in segments[1:]:
         same = [other for other in others if other.sort == each.sort]
@@ -256,11 +294,12 @@ def _says_something(left: Sequence[Segment], claim: str, language: str) -> bool:
     added = [each for each in left if each.sort not in ("core", "time")]
     if _RENTS.search(core) and _DWELLING.search(core):
         return False  # the dwelling changes with its place
+    named = meaning(core[verb_end(claim, language) :], language)
     if added:
-        return True
+        return not (_OPEN_END.search(core.strip()) and added[0].sort == "other")  # "My dad is with flu" lacks its complement
     if _LIVES.match(claim, len(subject_of(claim, language))):
-        return _ALONE.search(core) is not None
-    return bool(meaning(core[verb_end(claim, language) :], language))
+        return False
+    return bool(named) and not (_HAS.match(fold(core)) and named <= change_phrases(language).generic)
 
 
 def _names_in(text: str) -> set[str]:

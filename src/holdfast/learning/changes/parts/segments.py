@@ -16,18 +16,20 @@ _DAYS: Final = {
 }
 _STARTS: Final = {
     "en": regex(
-        rf"(?:(?<=\s)|(?<=,))(?P<word>with|together with|alongside|in|at|on|near|next to|behind|by|inside|outside|to|from|for|as|since|until|during|before|after"
+        rf"(?:(?<=\s)|(?<=,))(?P<word>with|alone|by myself|on my own|together with|alongside|in|at|on|near|next to|behind|by|inside|outside|to|from|for|as|since|until|during|before|after"
         rf"|every|each|twice|once|(?:on )?(?:the )?(?={_DAYS['en']}\b))(?=\s|\b)",
         re.IGNORECASE,
     ),
     "es": regex(
-        rf"(?:(?<=\s)|(?<=,))(?P<word>junto con|con|en|cerca de|al lado de|detrás de|para|desde|hasta|por|como|durante|antes de|después de|cada|al|a las?|a"
+        rf"(?:(?<=\s)|(?<=,))(?P<word>junto con|con|sol[oa](?=\s+(?:en|desde)\b|$)|en|cerca de|al lado de|detrás de|para|desde|hasta|por|como|durante|antes de|después de|cada|al|a las?|a"
         rf"|(?:tod[oa]s )?(?:los|el|las) (?={_DAYS['es']}\b))(?=\s|\b)",
         re.IGNORECASE,
     ),
 }
+ALONE: Final = ("alone", "by myself", "on my own", "solo", "sola")
+"""Words that say that somebody has no companion."""
 _SORTS: Final[dict[str, Sort]] = {
-    **dict.fromkeys(("with", "together with", "alongside", "con", "junto con"), "company"),
+    **dict.fromkeys(("with", "together with", "alongside", "con", "junto con", *ALONE), "company"),
     **dict.fromkeys(("in", "at", "on", "near", "next to", "behind", "by", "inside", "outside", "to", "from"), "place"),
     **dict.fromkeys(("en", "cerca de", "al lado de", "detrás de", "al", "a"), "place"),
     **dict.fromkeys(("as", "como", "de"), "role"),
@@ -41,7 +43,7 @@ _PERSON: Final = regex(
     re.IGNORECASE,
 )
 _WORKS: Final = regex(r"(?:trabaj|labur|curr)\w+\s+", re.IGNORECASE)
-_TIME: Final = {code: regex(rf"\b{days}\b", re.IGNORECASE) for code, days in _DAYS.items()}
+DAYS: Final = {code: regex(rf"\b{days}\b", re.IGNORECASE) for code, days in _DAYS.items()}
 _VERB_GROUP: Final = {
     "en": regex(
         r"\s*(?:['’](?:m|ve|re|s|d)|(?:am|is|are|was|have|has|had|been|gets?|got|do|does|will|can|also|now|still|usually|always|only|not|never)\b|\s)*\s*(?!(?:an?|the|my|our|no|some|two|three|\d+|in|at|on|with|to|for|from|near|by|as|every)\b)[\w’'-]*",
@@ -73,7 +75,8 @@ def segments_of(clause: str, language: str) -> list[Segment]:
         starts.append((role.start(), "de"))
     places: list[tuple[int, str]] = []
     for start, word in sorted(dict(sorted(starts, reverse=True)).items()):
-        if not places or clause[places[-1][0] : start].strip().casefold() != places[-1][1]:
+        before = clause[places[-1][0] : start].strip().casefold() if places else ""
+        if not places or before in ALONE or before != places[-1][1]:
             places.append((start, word))  # "on" and "Wednesdays" are one phrase
     ends = [*(place for place, _ in places[1:]), len(clause)][: len(places)]
     core_end = places[0][0] if places else len(clause)
@@ -93,8 +96,8 @@ def verb_end(clause: str, language: str) -> int:
 
 
 def _sort(word: str, text: str, language: str) -> Sort:
-    if _TIME[language].search(text) or moments_of(text):
+    if DAYS[language].search(text) or moments_of(text):
         return "time"
-    if _SORTS.get(word) == "company" and not _PERSON.search(text):
+    if _SORTS.get(word) == "company" and word not in ALONE and not _PERSON.search(text):
         return "other"  # "with a balcony"
     return _SORTS.get(word, "time" if not word or word.rsplit(maxsplit=1)[-1] in ("los", "el", "las", "the") else "other")
