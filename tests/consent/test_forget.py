@@ -186,6 +186,42 @@ def test_a_thing_that_is_only_named_is_forgotten_if_it_is_known(memory: Engine, 
     assert _texts(memory) == known
 
 
+@pytest.mark.parametrize(
+    ("fact", "text"),
+    [
+        ("I have eczema.", "pls forgt that i have eczema"),
+        ("I have eczema.", "foregt that i have eczema"),
+        ("I have eczema.", "never remember that I have eczema"),
+        ("I have eczema.", "I'd like my eczema deleted from your records."),
+        ("Mi sueldo es de 1900 euros.", "no recuerdes más mi sueldo"),
+        ("Tengo un tatuaje de una garza.", "que se te borre lo del tatuaje"),
+        ("Mi novio Elías es panadero.", "rompí con Elías, borra todo lo que sabes de él"),
+        ("Mi amiga Berta es pintora.", "ya no me hablo con Berta, olvídala"),
+        ("My friend Dora is a painter.", "I fell out with Dora, please erase everything you know about her."),
+    ],
+)
+def test_a_wish_to_forget_in_other_words_is_obeyed(memory: Engine, fact: str, text: str) -> None:
+    memory.remember(fact, user="ana")
+    memory.remember("I live in Lyon.", user="ana")
+    _wish(memory, text)
+    assert _texts(memory) == {"I live in Lyon."}
+
+
+@pytest.mark.parametrize("text", ["Forget my ex. I live in Lyon.", "Forget my brother's singing, I live in Lyon now."])
+def test_a_message_that_also_tells_something_is_learned_if_nothing_is_forgotten(memory: Engine, text: str) -> None:
+    memory.remember("I live in Oslo.", user="ana")
+    with memory.session(user="ana") as session:
+        session.add("user", text)
+    memory.drain()
+    assert any("Lyon" in each for each in _texts(memory))
+
+
+def test_only_the_sentence_of_a_wish_says_what_to_forget(memory: Engine) -> None:
+    memory.remember("I live in Lyon.", user="ana")
+    memory.session(user="ana").add("user", "Forget my cat. I live in Lyon.")
+    assert _texts(memory) == {"I live in Lyon."}
+
+
 def test_a_thing_that_is_named_in_its_own_session_is_forgotten_before_it_is_learned(memory: Engine) -> None:
     with memory.session(user="ana") as session:
         session.add("user", "I have a tattoo of a heron.")

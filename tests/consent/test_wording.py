@@ -14,6 +14,7 @@ from holdfast.config.models import make_sentence_reader
 from holdfast.learning.wishes import read_wish
 from holdfast.protocols import SentenceReader
 from holdfast.text.consent.reach import reach_of
+from holdfast.text.consent.spelling import respelled
 
 pytestmark = pytest.mark.ledger("X21")
 WORDING = Path(__file__).parent / "wishes.jsonl"
@@ -254,3 +255,45 @@ def test_a_request_to_remember_a_rule_about_keeping_stays_one() -> None:
     found = read_wish("Remember: never keep it in the sun.", reader=make_sentence_reader("talk-reader-s"))
     assert found is not None
     assert found.wish == "remember"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I don't keep any records of my expenses. I live in Hull.",
+        "We never keep a diary. I work at Aldi.",
+        "Don't log this ticket twice. I work at Siemens.",
+        "Don't store this coat in plastic. I'm a tailor.",
+        "la carpeta es mi trabajo de fin de grado, no la borres",
+        "esta mancha no se quita ni con alcohol. Tengo tres hijos",
+        "La llevo apuntada en el móvil: la cita es el 9 de mayo",
+        "Remember that day at the beach? My son Ivo is 7.",
+        "Remember that girl Ada? She is my boss now.",
+        "Will you remember this next week? I live in Hull.",
+        "¿te acordarás de esto mañana? Vivo en Soria",
+    ],
+)
+@pytest.mark.parametrize("before", ["", "Ok."])
+def test_a_verb_of_keeping_about_a_thing_or_a_habit_is_no_wish(text: str, before: str) -> None:
+    assert read_wish(text, before=before, reader=make_sentence_reader("talk-reader-s")) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "spelled"),
+    [
+        ("dont svae that", "dont save that"),
+        ("Froget my age", "Forget my age"),
+        ("pls rmember this", "pls remember this"),
+        ("no lo gaurdes", "no lo guardes"),
+        ("olivda lo de Ana", "olvida lo de Ana"),
+    ],
+)
+def test_a_verb_with_a_swapped_or_missing_letter_is_corrected(text: str, spelled: str) -> None:
+    assert respelled(text) == spelled
+
+
+@pytest.mark.parametrize(
+    "text", ["I forge swords.", "la guarde quien la guarde", "antes eras guard", "mail me at svae@x.org", "sore knee"]
+)
+def test_a_real_word_is_not_corrected(text: str) -> None:
+    assert respelled(text) == text

@@ -32,7 +32,9 @@ from holdfast.recall.conversation_state import with_state
 from holdfast.recall.reader import Reader
 from holdfast.runtime.priority import with_pauses
 from holdfast.text.clean import fold
-from holdfast.text.consent.rules import remembers_bare, resumes, subject_words
+from holdfast.text.consent.cues import may_wish
+from holdfast.text.consent.named import person_to_forget
+from holdfast.text.consent.rules import fold_places, remembers_bare, resumes, subject_words
 from holdfast.text.consent.told_part import told_part
 from holdfast.text.sentences import split_sentences
 from holdfast.text.terms import document_terms
@@ -72,6 +74,8 @@ class Plan:
     """The memories and messages to forget."""
     puts: tuple[Put, ...] = ()
     """The memories to store."""
+    tells_more: bool = False
+    """True if a wish to forget finds nothing, and another sentence of the message states a fact: "Forget my ex. I live in Leeds"."""
     part: str = ""
     """The subject of the earlier messages that are withheld, too. It is empty if the wish names none."""
 
@@ -130,16 +134,32 @@ class Wishes:
             return Plan(wish=wish if lifts else None, lifts=lifts)
         if remembers_bare(message.text) and (told := self._told_before(message, reader)):
             wish, message, turn = ReadWish(wish="remember", subject=told.text), told, None
-        if wish is None:
-            return self._plan_named(message, said, reader)
+        if wish is None or (wish.wish == "off_record" and person_to_forget(message.text)):
+            named = self._plan_named(message, said, reader)
+            if wish is None or named.wish is not None:
+                return named
         if wish.wish == "off_record":
             return self._plan_part(wish, message)
         if wish.wish == "forget":
-            about = self._about(wish, message.scope)
-            if (wish.points_back or wish.or_off_record) and not about.memories and not about.messages:
-                return Plan(wish=replace(wish, wish="off_record", reach="previous" if wish.points_back else wish.reach))
-            return Plan(wish=wish, about=about)
+            return self._plan_forget(wish, message, reader)
         return Plan(wish=wish, puts=tuple(self._puts(wish, message, turn, reader)))
+
+    def _plan_forget(self, wish: ReadWish, message: Message, reader: SentenceReader | None) -> Plan:
+        """Return the plan for a wish to forget. If nothing is stored about its subject, it can be another wish, or none."""
+        about = self._about(wish, message.scope)
+        if about.memories or about.messages:
+            return Plan(wish=wish, about=about)
+        if wish.is_doubtful:
+            return Plan()
+        if wish.points_back or wish.or_off_record:
+            return Plan(wish=replace(wish, wish="off_record", reach="previous" if wish.points_back else wish.reach))
+        others = [
+            each
+            for each in split_sentences(message.text)
+            if wish.subject not in each and not may_wish("forget", fold_places(each))
+        ]
+        tells_more = not wish.everything and any(_is_fact(each, reader=reader) for each in others)
+        return Plan(wish=wish, tells_more=tells_more)
 
     def _told_before(self, message: Message, reader: SentenceReader | None) -> Message | None:
         """Return the message before one that only asks to remember "that", if the user states a fact in it."""
@@ -248,7 +268,7 @@ class Wishes:
             session = with_state(session, **{OFF_RECORD_UNTIL: until})
         if withheld:
             return replace(message, action=OFF_RECORD), session
-        if plan.wish is not None and plan.wish.wish == "forget" and message.action is None:
+        if plan.wish is not None and plan.wish.wish == "forget" and message.action is None and not plan.tells_more:
             return replace(message, action=FORGETTING), session
         return message, session
 

@@ -18,6 +18,7 @@ from holdfast.runtime.regex import regex
 from holdfast.text.consent.cues import (
     announced,
     denies_secrecy,
+    has_another_sense,
     is_of_a_text,
     may_wish,
     may_wish_by_form,
@@ -25,7 +26,7 @@ from holdfast.text.consent.cues import (
     parts_of,
     short_parts_of,
 )
-from holdfast.text.consent.named import find_named
+from holdfast.text.consent.named import find_named, person_to_forget, with_name
 from holdfast.text.consent.reach import Reach, reach_of
 from holdfast.text.consent.rules import (
     RuledWish,
@@ -117,6 +118,8 @@ _MIN_NONE: Final[Mapping[WishName, float]] = {"off_record": 0.6, "forget": 0.97,
 
 A rule with plain words (``RuledWish.is_plain``) is never overruled.
 """
+_MIN_DOUBTFUL: Final = 0.5
+"""Minimum probability of "no wish" with which a wish to forget that a rule found is doubtful (``ReadWish.is_doubtful``)."""
 _MIN_LIKELY: Final = 0.5
 """Minimum probability of a wish to forget that names its subject.
 
@@ -168,6 +171,8 @@ class ReadWish:
 
     It counts as an off-the-record wish if nothing is stored about its subject.
     """
+    is_doubtful: bool = False
+    """True if a wish to forget is probably none: "forget my ex, I live in Leeds". It then counts only if something is stored."""
 
 
 def read_wish(text: str, *, before: str = "", reader: SentenceReader | None = None) -> ReadWish | None:
@@ -193,7 +198,10 @@ def read_wish(text: str, *, before: str = "", reader: SentenceReader | None = No
             return wish
         states = ruled is not None and _STATES.match(fold_places(wish.subject)) is not None
         chance = 0.0 if reader is None else _wishes(reader, text[:_MAX_CHARACTERS], before)["off_record"]
-        return replace(wish, reach=reach, or_off_record=states or chance >= _MIN_OR_OFF_RECORD)
+        is_doubtful = sure is None and reader is not None and none >= _MIN_DOUBTFUL
+        return replace(
+            wish, reach=reach, or_off_record=states or chance >= _MIN_OR_OFF_RECORD, is_doubtful=is_doubtful and not states
+        )
     subject = ruled.subject if ruled is not None and ruled.wish == chosen else announced(text, fold_places(text))
     return ReadWish(wish=chosen, subject=subject)
 
@@ -225,12 +233,13 @@ def _forgetting(text: str, ruled: RuledWish | None) -> ReadWish:
     If the message names no subject, as in "forget that", the result is an off-the-record wish for the previous message. It is
     one, too, if the message calls the previous one a mistake: "I should not have told you that, take it out of your memory".
     """
-    subject = ruled.subject if ruled is not None else subject_words(own_words(text))
+    person = person_to_forget(own_words(text)) if ruled is None else ""
+    subject = with_name(ruled.subject, text) if ruled is not None else person or subject_words(own_words(text))
     everything = ruled is not None and ruled.everything
     if not everything and (names_no_subject(subject) or (ruled is None and is_mistake(text))):
         return ReadWish(wish="off_record", reach="previous")
     points = points_back(text) or (ruled is None and any(removes_bare(part, is_part=True) for part in _PART.split(text)))
-    return ReadWish(wish="forget", subject=subject, everything=everything, points_back=points)
+    return ReadWish(wish="forget", subject=subject, everything=everything, points_back=points and not person)
 
 
 def named_subject(text: str, *, before: str = "", reader: SentenceReader | None = None) -> str:
@@ -339,6 +348,8 @@ def _of_whole(wishes: Mapping[Wish, float], whole: str, words: str, possible: Se
     """
     if wishes["remember"] >= wishes[_likelier(wishes)]:
         return "remember" if wishes["remember"] >= _MIN_BY_FORM and may_wish_by_form("remember", words) else None
+    if not possible and has_another_sense(words):
+        return None
     is_whole = possible or may_wish_by_form("off_record", words) or len(whole.split()) >= _MIN_WORDS
     is_sure = _either(wishes) + wishes["remember"] >= _MIN_WHOLE
     return _likelier(wishes) if is_whole and is_sure and not denies_secrecy(words) else None

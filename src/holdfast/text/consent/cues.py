@@ -13,6 +13,7 @@ from holdfast.runtime.regex import regex
 __all__ = [
     "announced",
     "denies_secrecy",
+    "has_another_sense",
     "is_of_a_text",
     "may_wish",
     "may_wish_by_form",
@@ -50,6 +51,15 @@ _MINDING: Final = regex(
 _DENYING: Final = r"\b(?:not?|isn'?t|aren'?t|wasn'?t|nothing|no (?:es|son|era)|nada)(?: (?:a|an|un|una|de|very|really|nada|muy|tan|ningun))* (?:secre(?!tar)|private|privad|confiden)\w*"
 """Matches words that deny secrecy, such as "this isn't private"."""
 _DENIES: Final = regex(_DENYING)
+_OF_A_TASK: Final = (
+    r"\b(?:i|we|he|she|they) (?:[\w']+ )?(?:don'?t|do not|never|doesn'?t|can'?t|no longer) (?:ever |really )?(?:keep|hold|take|make) (?:(?:any|a|my|the|many|much) )?(?:notes?|records?|track|diary|journal)\b(?! (?:of|on) (?:this|that|it)\b)|"
+    r"\b(?:log|save|store|record|keep|note) (?:this|that|the) (?:bug|issue|ticket|error|crash|expense|meeting|jacket|cheese|meat|milk|food|coat|shirt|plant)s?\b|"
+    r"\bno (?:(?:me|te|se) )?(?:(?:lo|la|los|las) )?(?:vayas? a )?(?:borr|elimin|tir|quit)(?:es|e|en|ar)(?:lo|la)?\b|\b(?:don'?t|do not|never) (?:delete|erase|remove|throw away) (?:it|that|this|them)\b|"
+    r"\b(?:will|would|do) (?:you|u) (?:still )?remember (?:this|that|it|me)\b[^.!?]{0,40}\?|\bte (?:acordaras|acuerdas|acordas) de (?:esto|eso|mi)\b[^.!?]{0,40}\?|"
+    r"\bno se (?:quitan?|borran?|van?|salen?) (?:con|ni)\b|\b(?:lo|la|los|las) (?:tengo|llevo) (?:\w+ )?(?:apuntad|anotad|guardad|registrad)[oa]s?\b"
+)
+"""Matches words about things of the user, or about something that must not be deleted. They are never a wish."""
+_TASK: Final = regex(_OF_A_TASK)
 _OTHER_SENSE: Final = regex(
     r"\bi (?:(?!you\b|u\b)[\w']+ ){0,3}(?:forget|forgetting|forgot|remember|remembering)\b|"
     r"\bi (?:(?!you\b|u\b)[\w']+ ){0,3}(?:save|log|write|note|record|jot|retain|store)\b(?! (?:this|that|it|these|those|any of)\b)|"
@@ -58,7 +68,7 @@ _OTHER_SENSE: Final = regex(
     r"\bi (?:\w+ )?(?:let go|deleted|erased|removed|dropped|wiped|cleared|lost|cut|quit|ditched|stopped|threw)\b|\bmemory (?:foam|cards?|sticks?|lane)\b|"
     r"\bremind\w*|\brecuerd(?:a|e)me\b|\bno me lo recuerdes?\b|\bto be remembered (?:as|for|by)\b|\b(?:los|mis|unos) apuntes\b|"
     r"\bpretend (?:that )?(?:to be|(?:you|i|we)(?: are|'re| am|'m))\b|\b(?:haz|hace|haga) (?:de cuenta |como )?que (?:eres|sos|es|soy|somos|estas|estamos)\b|\bno te guardes nada\b(?! (?:de|que)\b)|"
-    rf"{_DENYING}"
+    rf"{_OF_A_TASK}|{_DENYING}"
 )
 """Matches words that are not about the assistant's memory, such as "I forgot" or "pretend to be".
 
@@ -120,6 +130,14 @@ _NEGATED_KEEPING: Final = regex(
     r"record(?:ing)?|writ(?:e|ing)|log(?:ging)?|not(?:e|ing)|jot(?:ting)?|remember(?:ing)?|retain(?:ing)?|memori[sz](?:e|ing)) (?:this|that|it|any of)\b|"
     r"\bno (?:(?:me|te|se) )?(?:(?:lo|la|los|las) )?(?:vayas? a |estes? )?(?:guard|anot|apunt|registr|grab|conserv|memori)(?:es|e|ar|ando|ces|ce)(?:lo|la| esto| eso)?\b"
 )
+
+
+def has_another_sense(folded: str) -> bool:
+    """Return True if a text has words about something other than the assistant's memory: "I keep no records of my spending".
+
+    ``folded`` is the text in lower case, without accents.
+    """
+    return _TASK.search(folded) is not None
 
 
 def negates_keeping(folded: str) -> bool:

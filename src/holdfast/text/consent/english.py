@@ -27,7 +27,7 @@ KEEP: Final = (
     r"writ(?:e|ing) down|not(?:e|ing)(?: down)?|(?:make|making) (?:a )?notes? of|keep(?:ing)? (?:a |any )?(?:notes?|records?|track) of|"
     r"tak(?:e|ing) (?:a |any )?notes? (?:of|on)|fil(?:e|ing)(?: away)?|hold(?:ing)? (?:on )?(?:to|onto)|hang(?:ing)? (?:on )?(?:to|onto))"
 )
-_THING: Final = r"(?:file|document|draft|game|photos?|pictures?|page|song|episode|tab|recipe|list|show|jar|code|version|call|movie|film|video|spot|seat|box|bottle)"
+_THING: Final = r"(?:bug|issues?|tickets?|errors?|crash|expenses?|meeting|lines?|jacket|cheese|meat|milk|food|coat|shirt|plant|file|document|draft|game|photos?|pictures?|page|song|episode|tab|recipe|list|show|jar|code|version|call|movie|film|video|spot|seat|box|bottle)"
 _THIS: Final = (
     rf"(?:(?:any|all|none|a word|one word|much)? ?(?:of )?(?:this|that|these|those)\b(?! (?:\w+ )?{_THING}\b)|what (?:i|comes|follows)\b|anything\b(?: i| from| here| of|[.!]|$)|"
     r"the (?:last|next|following|previous) (?:bit|part|thing|message|one|few|stuff|question|minutes?)|it (?:anywhere|in your|for later|either))"
@@ -153,6 +153,7 @@ BARE_PART: Final = (
 """Matches the part of a message that asks to remove or not to keep "that". Its verbs often mean other things than memory."""
 CEASE: Final = (
     rf"^{_POLITE}{_ASKING}{_POLITE}(?:stop|quit) (?:saving|storing|keeping|retaining|remembering|memori[sz]ing) (?P<subject>(?:(?:that|the fact that) (?:(?:i|i'm|im|we|my|our|he|she)\b|(?:[\w'-]+ ){{1,4}}(?:is|are|was|were|has|have|had)\b)|about\b).*)",
+    rf"^{_POLITE}{_ASKING}{_POLITE}(?:never|don'?t|do not) (?:ever )?remember (?P<subject>(?:that|the fact that) (?:i|i'm|im|i've|we|my|our|he|she)\b.*)",
     rf"^{_POLITE}(?P<subject>[^.?!,]{{3,80}}[^.?!, ])[,?.!]+ {_POLITE}(?:(?:don'?t|do not) (?:keep|remember|store|save|retain)|stop (?:keeping|remembering|storing)) (?:that|it|this|them) any ?(?:more|longer)[.!]*$",
 )
 """Patterns of a wish that a known fact is no longer kept. The group ``subject`` names the fact."""
@@ -166,6 +167,7 @@ FORGET: Final = (
     rf"{START}forget (?:about )?(?P<subject>the [\w' -]{{2,40}} (?:i|we) (?:told|gave|mentioned|said|shared|sent)\b.*)",
     rf"{START}forget (?:about )?(?P<subject>(?:the|that) (?!idea\b|whole\b|rest\b)[\w' -]{{2,40}}?),? please\b(?=$|[,.;!])",
     rf"^{_POLITE}{_ASKING}{_POLITE}forget about (?P<subject>(?!(?:it|that|this|them|the|him|her|me|us|everything)\b)[\w' -]{{3,40}})[.!]*$",
+    rf"{START}(?:i(?:'?d| would) like|i want) (?P<subject>(?:my|the) [\w' -]{{2,40}}?) (?:deleted|erased|forgotten|removed)(?: {_FROM_MEMORY})?(?:,? please)?[.!]*$",
     rf"{START}forget (?P<subject>me)[.!]*(?: [^.]*)?$",
     rf"{START}{_TAKE} (?:out )?(?P<subject>[^.?]{{1,120}}?) {_FROM_MEMORY}\b",
     rf"{START}{_TAKE} {_FROM_MEMORY}[:,]? (?P<subject>[^.?]{{1,120}})",

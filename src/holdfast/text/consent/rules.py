@@ -18,6 +18,7 @@ from holdfast.text.consent import english, spanish
 from holdfast.text.consent.cues import is_of_a_text
 from holdfast.text.dictation import is_statement
 from holdfast.text.language import STOP_WORDS
+from holdfast.text.sentences import split_sentences
 
 __all__ = [
     "POLITE",
@@ -189,7 +190,7 @@ def _forgetting(original: str, folded: str, book: Patterns, patterns: Sequence[r
     if found is None:
         return None
     start, end = found.span("subject")
-    subject = original[start:end].strip(" .,;:!?-")
+    subject = next(iter(split_sentences(original[start:end])), "").strip(" .,;:!?-")
     everything = bool(book.everything.search(fold_places(subject)) or book.everything.search(folded.strip(" .!")))
     is_plain = book.said.fullmatch(fold_places(subject)) is not None
     return RuledWish(wish="forget", subject=subject, everything=everything, is_plain=is_plain)
@@ -199,10 +200,12 @@ def _remembering(original: str, folded: str, book: Patterns) -> RuledWish | None
     if book.not_remember.search(folded):
         return None
     found = next((match for pattern in book.remember if (match := pattern.search(folded))), None)
-    is_question = folded.rstrip().endswith("?")
-    if found is None or (is_question and not _ASKS_TO_REMEMBER.search(folded)):
+    if found is None:
         return None
     start, end = found.span("fact")
+    is_question = folded.rstrip().endswith("?") or next(iter(split_sentences(original[start:])), "").endswith("?")
+    if is_question and not _ASKS_TO_REMEMBER.search(folded):
+        return None
     fact = _QUESTION.sub(": ", original[start:end].strip(" ,;:-–—"))
     if not _WORD.search(fact):
         return None

@@ -125,7 +125,7 @@ _TAKE: Final = (
     r"tir(?:a|e|ar)(?: a la basura)?|limpi(?:a|e|ar)|anul(?:a|e|ar)|desech(?:a|e|ar)|desaprend(?:e|é|er))(?:me|nos|te|se)?"
 )
 _FROM_MEMORY: Final = rf"(?:de|en) (?:tu|tus|su|sus|la|mi|vuestra) {_MEMORY}|de lo que {_KNOWN}(?: de mi)?"
-_FORGET: Final = r"(?<!no )(?<!no te )(?<!no se )(?:olvid(?:a|e|ar|ad|es|en|ate|ese|arte|aos|atela|atelo)|olvidá|deja de (?:recordar|saber)|deje de (?:recordar|saber)|que se (?:te|le|os) olvide|desaprende)(?: por favor| porfa| ya| vos| tu)?"
+_FORGET: Final = r"(?<!no )(?<!no te )(?<!no se )(?:olvid(?:a|e|ar|ad|es|en|ate|ese|arte|aos|atela|atelo)|olvidá|deja de (?:recordar|saber)|deje de (?:recordar|saber)|que se (?:te|le|os) (?:olvide|borre)|desaprende)(?: por favor| porfa| ya| vos| tu)?"
 
 _SAID: Final = (
     r"(?:(?:todo )?(?:eso|esto|lo)(?: ultimo| mismo)? que (?:recien |ya )?(?:(?:te|le|les|os) )?(?:recien |ya )?"
@@ -146,6 +146,7 @@ _SUBJUNCTIVE: Final = (
     r"(?:guard(?:es?|en)|recuerd(?:es?|en)|recordes|conserv(?:es?|en)|memori(?:ces?|cen)|(?:te|se) acuerd(?:es?|en) de)"
 )
 CEASE: Final = (
+    rf"{START}no (?:me |lo )?{_SUBJUNCTIVE} mas (?P<subject>(?:cuant[oa]s?|donde|quien|como|mis?|que|lo del?)\b.*)",
     rf"\bya no (?:me |lo )?{_SUBJUNCTIVE} (?P<subject>(?:lo de|lo del|de que|que (?!te\b|le\b|yo te\b))\b.*)",
     rf"{START}(?:deja|deje|dejen|para|pare) de (?:record|acord|sab|guard|ten)\w+ (?:de )?(?P<subject>(?:que (?!(?:te|le|les|os|yo)\b)\w+ |lo de\b|lo del\b).*)",
 )
