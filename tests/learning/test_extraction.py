@@ -58,7 +58,7 @@ def test_a_statement_about_oneself_is_kept_as_a_fact(memory: Engine, statement: 
         ("Remember that the gate code is on the fridge.", "the gate code is on the fridge.", "fact"),
         ("Please don't forget that the cat eats at six.", "the cat eats at six.", "fact"),
         ("Recuerda que la llave está bajo la maceta.", "la llave está bajo la maceta.", "fact"),
-        ("Acordate de que la reunión es el lunes.", "la reunión es el lunes.", "event"),
+        ("Acordate de que la reunión es el lunes.", "la reunión es el lunes (2 de marzo de 2026).", "event"),
     ],
 )
 def test_a_request_to_remember_is_stored_without_the_request_itself(memory: Engine, said: str, kept: str, kind: str) -> None:
