@@ -9,13 +9,12 @@ from dataclasses import dataclass
 from typing import Final
 
 from holdfast.learning.changes.named_things import reports_role_holder
+from holdfast.learning.changes.other_things import are_different
 from holdfast.learning.changes.parts.claims import split_claims
 from holdfast.learning.changes.parts.rest import points_to_thing, rest_of
 from holdfast.learning.changes.wording import shared_words, spoken_words
 from holdfast.protocols import SentenceReader
 from holdfast.protocols.sentence_reader import Area
-from holdfast.runtime.regex import regex
-from holdfast.text.clean import fold
 from holdfast.text.language import detect_language
 from holdfast.text.sentences import split_sentences
 from holdfast.types import Memory
@@ -59,17 +58,6 @@ _MIN_POSSIBLE_UNSHARED: Final = 0.75
 _CHANGING: Final[frozenset[Area]] = frozenset({"event", "plan"})
 _CHANGED: Final[frozenset[Area]] = frozenset({"home", "work", "family", "possession"})
 """Areas of life whose claims an event or a plan can end: "we moved" ends a claim about the home."""
-_NUMBER: Final = regex(r"\d+")
-_NAMING_NUMBER: Final = regex(r"(?:\b(?:number|numero|num|no|nro|n)\b\.?[oº°]?|[#nº°]) ?\d+")
-"""Matches a number that identifies a thing, such as "number 4", in a text in lower case and without accents."""
-_OWN_THING: Final = regex(r"\b(?:my|our|mi|mis|nuestr[oa]s?) (?P<thing>\w{3,})")
-_OF_SOMEBODY: Final = regex(
-    r"(?:\b(?!(?:it|that|what|there|here|he|she|who|let)['’]s)\w{2,}['’]s |\b(?:his|her|their|sus?) )(?P<thing>\w{3,})"
-)
-"""Matches a thing of somebody else, such as "Deepa's manager", in a text in lower case and without accents.
-
-``_OWN_THING`` matches a thing of the user, such as "my manager".
-"""
 _MAX_CLAIMS: Final = 6
 """Maximum number of claims of a memory or statement. A text with more claims is a summary and is not compared."""
 
@@ -166,7 +154,7 @@ class ClaimComparer:
         if len(old.split()) > _MAX_NEAREST_OLD_WORDS or len(new.split()) > _MAX_NEAREST_NEW_WORDS:
             return False
         shared = bool(common_words(old, new))
-        if not (shared or nearest) or _are_numbered(old, new) or have_other_owners(old, new):
+        if not (shared or nearest) or are_different(old, new):
             return False
         return self._reader.compare(old, new).ends >= (_MIN_POSSIBLE if shared else _MIN_POSSIBLE_UNSHARED)
 
@@ -193,7 +181,7 @@ class ClaimComparer:
 
         If it is unclear which part of the claim has ended, the result is empty.
         """
-        rest = rest_of(claim, new, detect_language(claim), self.chance)
+        rest = rest_of(claim, new, detect_language(claim) or detect_language(new), self.chance)
         return [each if each.endswith((".", "!")) else f"{each}." for each in rest if rest != [claim]]
 
     def chance(self, old: str, new: str) -> float:
@@ -218,7 +206,7 @@ class ClaimComparer:
         sure = 0.0
         for new in news:
             least = self._least(old, new, alone=alone, nearest=nearest) if len(new.split()) <= limits[1] else None
-            if least is None or _are_numbered(old, new) or have_other_owners(old, new) or reports_role_holder(old, new):
+            if least is None or are_different(old, new) or reports_role_holder(old, new):
                 continue
             if (chance := self._reader.compare(old, new).ends) >= least:
                 sure = max(sure, chance)
@@ -285,29 +273,3 @@ def _claims(text: str) -> list[str]:
         claims.append(f"{question} {sentence}".strip())
         question = ""
     return claims
-
-
-def have_other_owners(old: str, new: str) -> bool:
-    """Return True if both claims are about the same sort of thing, but one thing is the user's and the other somebody else's.
-
-    For example, one claim is about "my manager", and the other about "Deepa's manager".
-    """
-    one, two = (fold(text) for text in (old, new))
-    for this, other in ((one, two), (two, one)):
-        owned = {match["thing"] for match in _OF_SOMEBODY.finditer(other)}
-        own = {match["thing"] for match in _OWN_THING.finditer(this)}
-        if owned & own and not owned & {match["thing"] for match in _OWN_THING.finditer(other)}:
-            return True
-    return False
-
-
-def _are_numbered(old: str, new: str) -> bool:
-    """Return True if two claims differ only in their numbers, and one of these numbers identifies a thing.
-
-    For example, "shelf number 1 is for tea" and "shelf number 2 is for tea" are about two shelves. The longer claim can
-    begin with additional words, such as "we decided that".
-    """
-    claims = [fold(claim).rstrip(" .!") for claim in (old, new)]
-    shorter, longer = sorted((_NUMBER.sub("#", claim) for claim in claims), key=len)
-    names = [[match.group() for match in _NAMING_NUMBER.finditer(claim)] for claim in claims]
-    return longer.endswith(shorter) and names[0] != names[1]

@@ -6,6 +6,7 @@ Also decides whether a Put (a memory to store) may retire a memory at all.
 from typing import Final
 
 from holdfast.learning.changes.changes_in_words import change_in_words
+from holdfast.learning.changes.other_things import are_other_relatives, changes_another
 from holdfast.learning.changes.parts.claims import split_claims
 from holdfast.learning.changes.slots import slots_of
 from holdfast.learning.changes.supersede import correction_of, corrects, denies_another_time, retires
@@ -32,7 +33,7 @@ def end_reason(old: str, old_key: str | None, new: str, new_key: str | None, lan
 
     ``old_key`` and ``new_key`` are the keys of the memories that contain the statements, if they have keys.
     """
-    if denies_another_time(old, new):
+    if denies_another_time(old, new) or are_other_relatives(old, new) or changes_another(old, new):
         return None
     before = slots_of(old, key=old_key, language=language)
     reasons = [

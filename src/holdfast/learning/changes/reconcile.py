@@ -10,10 +10,11 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Final, Literal
 
-from holdfast.learning.changes.compare_claims import ClaimComparer, common_words, have_other_owners, is_guess
+from holdfast.learning.changes.compare_claims import ClaimComparer, common_words, is_guess
 from holdfast.learning.changes.end_reason import comparable, end_reason_for_memory, end_reason_for_put, is_outdated, may_retire
 from holdfast.learning.changes.key_owner import key_of_owner
 from holdfast.learning.changes.keys import canonical_key, same_key
+from holdfast.learning.changes.other_things import have_other_owners
 from holdfast.learning.changes.parts.remainder import remainder, still_true
 from holdfast.learning.changes.sameness import (
     DocumentCalibration,

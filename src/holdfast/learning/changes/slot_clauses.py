@@ -1,6 +1,7 @@
 """Split a text into clauses, each with subject, predicate and cues. Cues are words such as "now" or "no longer".
 
-Clauses that are not stated as true are skipped: wishes, plans, questions, and reports of what others said.
+Clauses that are not stated as true are skipped: wishes, plans, questions, and reports of what others said. So are clauses
+about a single occasion, because they do not change a habit.
 """
 
 import re
@@ -47,6 +48,16 @@ _PARAPHRASES: Final = tuple(
         (
             r"\b(?:tengo|tenemos|tiene|me toca) (?:un |una )?(?:nuev[oa] (\w+)|(\w+) nuev[oa]),? (?:que )?(?:se llama|es)\b",
             r"mi nuevo \1\2 se llama",
+        ),
+        (r"\bmy \w+ and I(?= (?:have |are |were )?(?:got )?(?:divorced|separated)\b)", "I"),
+        (
+            r"\b((?-i:[A-Z])\w+) and I ((?:have |are |were )?(?:got )?(?:divorced|separated))(?= now|[.,!]|$)",
+            r"I \2 from \1",
+        ),
+        (r"\b((?-i:[A-Z])\w+) and I ((?:have )?(?:split|broken|broke) up)(?= now|[.,!]|$)", r"I \2 with \1"),
+        (
+            r"\b((?-i:[A-ZÁÉÍÓÚÑ])\w+) y yo ((?:ya )?nos (?:hemos separado|separamos|hemos divorciado|divorciamos))\b",
+            r"nosotros \2 de \1",
         ),
         (r"\b(?-i:[A-ZÁÉÍÓÚÑ])\w+ y yo\b", "nosotros"),
         (r"\b(?:el|la|los|las) ([\w ]{2,30}?) (?:del usuario|de la usuaria)\b", r"mi \1"),
@@ -108,10 +119,19 @@ def _clauses(text: str, words: SlotPhrases, *, plans: bool) -> Iterator[SlotClau
         if plans or words.cues["unreal"].search(clause) is None:
             contrast = words.clauses["contrast"].search(rest)
             predicate, cues = _without_cues(rest[: contrast.start()] if contrast else rest, words)
+            if not plans and _is_one_occasion(clause, cues, words):
+                continue
             denied = contrast.group("v") if contrast else ""
             yield SlotClause(
                 text=clause, subject=subject, predicate=predicate, cues=cues | {"now"} if succeeds else cues, denied=denied
             )
+
+
+def _is_one_occasion(clause: str, cues: frozenset[str], words: SlotPhrases) -> bool:
+    """Return True if a clause is only about a single occasion, such as "just this once", or "I did not run this morning"."""
+    if words.cues["once"].search(clause):
+        return True
+    return "not" in cues and not cues & {"ended", "now"} and words.cues["occasion"].search(clause) is not None
 
 
 def _without_lead(piece: str, words: SlotPhrases) -> str:

@@ -184,10 +184,12 @@ def _same_activity(old: str, new: str) -> bool:
 
 
 def _has_parted(old: Slot, new: Slot) -> bool:
-    """Return True if the new slot says that the user has parted from the partner named in the old slot."""
-    if (old.attribute, new.attribute) != ("name", "relationship") or not new.ended or new.subject != USER:
+    """Return True if the new slot says that the user has parted from the partner that the old slot names or is about."""
+    role, _, name = old.subject.partition(":")
+    if role != "partner" or new.attribute != "relationship" or not new.ended or new.subject != USER:
         return False
-    return old.subject.startswith("partner") and (not new.value or _tokens(new.value) == _tokens(old.value))
+    name = old.value if old.attribute == "name" else name
+    return not new.value or _tokens(new.value) == _tokens(name)
 
 
 def same_subject(old: Slot, new: Slot) -> bool:

@@ -22,6 +22,7 @@ from holdfast.learning.changes.wording import meaning, shared_words
 from holdfast.runtime.regex import regex
 from holdfast.text.clean import fold
 from holdfast.text.dictation import HE
+from holdfast.text.sentences import split_sentences
 
 _POINTS_TO_THING: Final = regex(r"\b(?:it|its|it's|there|that|this|ahí|allí|allá|eso|esto)\b", re.IGNORECASE)
 _OWNS: Final = regex(r"(?:(?:yo|i|we) )?(?:tengo|tenemos|have|own|keep|(?:i|we)'ve got)\b")
@@ -31,6 +32,8 @@ _OF_IT: Final = regex(
     rf"(?:\w+, )?(?:(?:{HE}|she|it|they|ella?)\b|(?:tiene|es|esta|se llama|pesa|mide|cumple|come|toma|duerme|vive|va|lleva|ya|le|lo|la)\b)"
 )
 """Matches the beginning of a claim about something that a claim before it names: "tiene 9 años", "Lento, he is 9"."""
+_CALLED: Final = regex(r"\b(?:called|named|se llaman?)\b")
+_HAS_ONE: Final = regex(r"\b(?:have|has|got|tengo|tiene|tenemos|tienen) (?:an?|un|una)\b")
 _GOES: Final = regex(r"(?:(?:i|we|yo) )?(?:go|voy|vamos)\b")
 _LIVES: Final = regex(r"\s*(?:['’]\w+\s+)?(?:\w+\s+)?(?:liv(?:e|es|ing)|viv\w+|resid\w+)\b", re.IGNORECASE)
 _DWELLING: Final = regex(
@@ -62,6 +65,7 @@ def rest_of(sentence: str, new: str, language: str | None, chance: Chance | None
     estimates which claim has changed if the words do not show it.
     """
     language = language if language in LANGUAGES else "en"
+    new = " ".join(each for each in split_sentences(new) if not each.endswith("?")) or new
     claims = split_claims(sentence, language)
     changed = _changed_claims(claims, new, language, chance)
     kept: list[str] = []
@@ -92,6 +96,9 @@ def _changed_claims(claims: Sequence[str], new: str, language: str, chance: Chan
     parallel = {number for number in every if _parallel(claims[number], segments_of(claims[number], language), new, language)}
     if len(parallel) == 1:
         return parallel
+    named = {number for number in every if _names_in(claims[number]) & _names_in(new)}
+    if len(named) == 1:
+        return named
     chances = [chance(claim, new) for claim in claims] if chance is not None else []
     return {number for number, each in enumerate(chances) if each >= _MIN_CHANCE} or every
 
@@ -104,8 +111,10 @@ def points_to_thing(claim: str) -> bool:
 def _is_about(claim: str, owned: str, language: str) -> bool:
     """Return True if a claim does not stand alone, but continues the claim before it (``owned``).
 
-    It either describes what the user has, or only says when somebody goes, as in "Voy los lunes".
+    It describes what the user has, names what somebody has, or only says when the user goes, as in "Voy los lunes".
     """
+    if _CALLED.search(fold(claim)) and _HAS_ONE.search(fold(owned)):
+        return True
     if _OWNS.match(fold(owned)) is not None and _OF_IT.match(fold(claim)) is not None:
         return True
     goes = _GOES.match(fold(claim))
@@ -229,10 +238,13 @@ def _parallel(claim: str, segments: Sequence[Segment], new: str, language: str) 
     A phrase of the new statement that only names what the clause names is no other value: "I was fired from Acme" does not
     give another place for "I work at Acme in Leeds".
     """
-    others = [each for other in split_claims(new, language) for each in segments_of(other, language)[1:]]
     others = [
-        each for each in others if each.sort == "time" or len(shared_words(each.text, claim)) < len(meaning(each.text, None))
+        each
+        for statement in split_sentences(new)
+        for other in split_claims(statement.rstrip(" .!"), language)
+        for each in segments_of(other, language)[1:]
     ]
+    others = [each for each in others if each.sort == "time" or not _repeats(each, claim)]
     found = []
     for each in segments[1:]:
         same = [other for other in others if other.sort == each.sort]
@@ -244,6 +256,12 @@ def _parallel(claim: str, segments: Sequence[Segment], new: str, language: str) 
         if differs:
             found.append(each)
     return found
+
+
+def _repeats(phrase: Segment, claim: str) -> bool:
+    """Return True if a claim contains all words of a phrase of another statement. What follows a comma does not count."""
+    words = phrase.text.partition(",")[0]
+    return len(shared_words(words, claim)) >= len(meaning(words, None))
 
 
 def _comparable(old: str, new: str) -> bool:
