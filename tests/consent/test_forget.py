@@ -216,6 +216,17 @@ def test_a_message_that_also_tells_something_is_learned_if_nothing_is_forgotten(
     assert any("Lyon" in each for each in _texts(memory))
 
 
+@pytest.mark.parametrize(
+    "text", ["che estuve internado un mes. eso bórralo de tu mente", "I was in rehab for a month. Erase that from your mind."]
+)
+def test_what_stands_before_a_wish_to_forget_is_not_learned(memory: Engine, text: str) -> None:
+    with memory.session(user="ana") as session:
+        session.add("user", text)
+    memory.drain()
+    assert not _texts(memory)
+    assert not [hit for hit in memory.recall("internado rehab", user="ana") if "rehab" in hit.text or "internado" in hit.text]
+
+
 def test_only_the_sentence_of_a_wish_says_what_to_forget(memory: Engine) -> None:
     memory.remember("I live in Lyon.", user="ana")
     memory.session(user="ana").add("user", "Forget my cat. I live in Lyon.")

@@ -297,3 +297,10 @@ def test_a_verb_with_a_swapped_or_missing_letter_is_corrected(text: str, spelled
 )
 def test_a_real_word_is_not_corrected(text: str) -> None:
     assert respelled(text) == text
+
+
+def test_a_wish_that_allows_to_keep_another_part_is_still_a_wish() -> None:
+    text = "Mi primo se llama Raúl. Puedes guardar lo de la moto pero lo de que Raúl es mi jefe, no."
+    found = read_wish(text, before="Ok.", reader=make_sentence_reader("talk-reader-s"))
+    assert found is not None
+    assert found.wish == "off_record"

@@ -34,7 +34,7 @@ from holdfast.runtime.priority import with_pauses
 from holdfast.text.clean import fold
 from holdfast.text.consent.cues import may_wish
 from holdfast.text.consent.named import person_to_forget
-from holdfast.text.consent.rules import fold_places, remembers_bare, resumes, subject_words
+from holdfast.text.consent.rules import fold_places, leaves_mode, remembers_bare, subject_words
 from holdfast.text.consent.told_part import told_part
 from holdfast.text.sentences import split_sentences
 from holdfast.text.terms import document_terms
@@ -75,7 +75,7 @@ class Plan:
     puts: tuple[Put, ...] = ()
     """The memories to store."""
     tells_more: bool = False
-    """True if a wish to forget finds nothing, and another sentence of the message states a fact: "Forget my ex. I live in Leeds"."""
+    """True if a wish to forget finds nothing, and a later sentence of the message states a fact: "Forget my ex. I live in Leeds"."""
     part: str = ""
     """The subject of the earlier messages that are withheld, too. It is empty if the wish names none."""
 
@@ -129,7 +129,7 @@ class Wishes:
         turn = before if before is not None and before.role == "assistant" else None
         said = "" if turn is None else turn.text
         wish, reader = self._read(message.text, said)
-        if paused and (wish is None or wish.wish != "off_record" or resumes(message.text)):
+        if paused and (wish is None or wish.wish != "off_record" or leaves_mode(message.text)):
             lifts = lifts_off_record(message.text, before=said, reader=reader)
             return Plan(wish=wish if lifts else None, lifts=lifts)
         if remembers_bare(message.text) and (told := self._told_before(message, reader)):
@@ -153,11 +153,8 @@ class Wishes:
             return Plan()
         if wish.points_back or wish.or_off_record:
             return Plan(wish=replace(wish, wish="off_record", reach="previous" if wish.points_back else wish.reach))
-        others = [
-            each
-            for each in split_sentences(message.text)
-            if wish.subject not in each and not may_wish("forget", fold_places(each))
-        ]
+        after = split_sentences(message.text.partition(wish.subject)[2])[1:]
+        others = [each for each in after if not may_wish("forget", fold_places(each))]
         tells_more = not wish.everything and any(_is_fact(each, reader=reader) for each in others)
         return Plan(wish=wish, tells_more=tells_more)
 

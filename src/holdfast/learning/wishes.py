@@ -34,6 +34,7 @@ from holdfast.text.consent.rules import (
     find_wish,
     fold_places,
     is_mistake,
+    leaves_mode,
     names_no_subject,
     own_words,
     points_back,
@@ -184,7 +185,7 @@ def read_wish(text: str, *, before: str = "", reader: SentenceReader | None = No
         sure, none = _certain(text, before, reader)
         if ruled is not None and sure is None and not ruled.is_plain:
             ruled = None if none >= _MIN_NONE[ruled.wish] else ruled
-    chosen = _chosen(ruled, None if sure == "off_record" and resumes(text) else sure)
+    chosen = _chosen(ruled, None if sure == "off_record" and leaves_mode(text) else sure)
     if chosen is None:
         return _bare(text, before, reader, none)
     if chosen == "remember" and ruled is None and negates_keeping(fold_places(own_words(text))):

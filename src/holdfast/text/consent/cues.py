@@ -55,7 +55,6 @@ _OF_A_TASK: Final = (
     r"\b(?:i|we|he|she|they) (?:[\w']+ )?(?:don'?t|do not|never|doesn'?t|can'?t|no longer) (?:ever |really )?(?:keep|hold|take|make) (?:(?:any|a|my|the|many|much) )?(?:notes?|records?|track|diary|journal)\b(?! (?:of|on) (?:this|that|it)\b)|"
     r"\b(?:log|save|store|record|keep|note) (?:this|that|the) (?:bug|issue|ticket|error|crash|expense|meeting|jacket|cheese|meat|milk|food|coat|shirt|plant)s?\b|"
     r"\bno (?:(?:me|te|se) )?(?:(?:lo|la|los|las) )?(?:vayas? a )?(?:borr|elimin|tir|quit)(?:es|e|en|ar)(?:lo|la)?\b|\b(?:don'?t|do not|never) (?:delete|erase|remove|throw away) (?:it|that|this|them)\b|"
-    r"\b(?:will|would|do) (?:you|u) (?:still )?remember (?:this|that|it|me)\b[^.!?]{0,40}\?|\bte (?:acordaras|acuerdas|acordas) de (?:esto|eso|mi)\b[^.!?]{0,40}\?|"
     r"\bno se (?:quitan?|borran?|van?|salen?) (?:con|ni)\b|\b(?:lo|la|los|las) (?:tengo|llevo) (?:\w+ )?(?:apuntad|anotad|guardad|registrad)[oa]s?\b"
 )
 """Matches words about things of the user, or about something that must not be deleted. They are never a wish."""
@@ -66,6 +65,7 @@ _OTHER_SENSE: Final = regex(
     r"\b(?:keep|log|save|leave|write) (?:me|us|him|her|them)\b(?! (?:in|on|off|out of) (?:your|ur|my|the (?:record|log|book|file)s?)\b)|"
     r"\b(?:me |no me )?(?:olvidarme|acordarme|acuerdo|olvide de|olvidaba|recuerdo|guardo|anoto|apunto|tomo (?:notas?|apuntes))\b|\bse (?:me|nos) olvid\w+|"
     r"\bi (?:\w+ )?(?:let go|deleted|erased|removed|dropped|wiped|cleared|lost|cut|quit|ditched|stopped|threw)\b|\bmemory (?:foam|cards?|sticks?|lane)\b|"
+    r"\b(?:will|would|do) (?:you|u) (?:still )?remember (?:this|that|it|me)\b[^.!?]{0,40}\?|\bte (?:acordaras|acuerdas|acordas) de (?:esto|eso|mi)\b[^.!?]{0,40}\?|"
     r"\bremind\w*|\brecuerd(?:a|e)me\b|\bno me lo recuerdes?\b|\bto be remembered (?:as|for|by)\b|\b(?:los|mis|unos) apuntes\b|"
     r"\bpretend (?:that )?(?:to be|(?:you|i|we)(?: are|'re| am|'m))\b|\b(?:haz|hace|haga) (?:de cuenta |como )?que (?:eres|sos|es|soy|somos|estas|estamos)\b|\bno te guardes nada\b(?! (?:de|que)\b)|"
     rf"{_OF_A_TASK}|{_DENYING}"

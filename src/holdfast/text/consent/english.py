@@ -111,13 +111,17 @@ MISTAKE: Final = (
     r"(?:grabbed|took|had|got|stole) my phone)\b"
 )
 """Matches the statement that the message before was a mistake, such as "I did not mean to send that"."""
+LEAVE: Final = (
+    r"\b(?:private|incognito|guest|ghost|secret) mode (?:off|over)\b|\b(?:leave|end|exit|turn off|switch off) (?:the )?(?:private|incognito|guest|ghost|secret) mode\b",
+    r"\b(?:come|go|get) out of (?:the )?(?:private|incognito|guest|ghost|secret) mode\b|^(?:\w+[ ,]+){0,3}(?:that's it for|no more|enough of|end of) (?:the )?(?:secrets?|private talk|off the record)\b",
+)
+"""Patterns of a wish to end a private mode, or of the statement that it is over."""
 RESUME: Final = (
+    *LEAVE,
     rf"\byou (?:can|may|could) (?:go back to |start )?(?:{KEEP}|tak(?:e|ing) notes)\b[^.?]{{0,30}}\b(?:again|now|normal|usual|as)\b",
     r"\b(?:back|again) on the record\b|^(?:\w+[ ,]+){0,3}on the record(?: again| now)?[.!]*$",
     rf"{START}(?:resume|restart|start|turn on|switch on|unpause|go back to|continue) (?:{KEEP}|(?:your|the|my)? ?memory|taking notes|normal)\b",
-    r"\b(?:private|incognito|guest|ghost|secret) mode (?:off|over)\b|\b(?:leave|end|exit|turn off|switch off) (?:the )?(?:private|incognito|guest|ghost|secret) mode\b",
     r"\b(?:normal saving|saving is fine|memory (?:back )?on(?! (?:that|this|it|my|the)\b))\b",
-    r"\b(?:come|go|get) out of (?:the )?(?:private|incognito|guest|ghost|secret) mode\b|^(?:\w+[ ,]+){0,3}(?:that's it for|no more|enough of|end of) (?:the )?(?:secrets?|private talk|off the record)\b",
     r"(?:^|[.,;:!] ?)(?:but |and |ok |now )*(?:this|that)(?: (?:one|bit|part))? you (?:can|may|should) (?:keep|save|remember|note(?: down)?|write down)\b",
 )
 """Patterns of a permission to keep the following messages again."""

@@ -29,6 +29,7 @@ __all__ = [
     "fold_places",
     "is_mistake",
     "is_stop_word",
+    "leaves_mode",
     "names_no_subject",
     "own_words",
     "patterns",
@@ -89,6 +90,7 @@ class Patterns:
     forget: tuple[re.Pattern[str], ...]
     remember: tuple[re.Pattern[str], ...]
     resume: tuple[re.Pattern[str], ...]
+    leave: tuple[re.Pattern[str], ...]
     not_off_record: re.Pattern[str]
     not_forget: re.Pattern[str]
     not_remember: re.Pattern[str]
@@ -116,6 +118,7 @@ def patterns() -> tuple[Patterns, ...]:
             forget=_compiled(book.FORGET),
             remember=_compiled(book.REMEMBER),
             resume=_compiled(book.RESUME),
+            leave=_compiled(book.LEAVE),
             not_off_record=regex(book.OFF_RECORD_UNLESS),
             not_forget=regex(book.FORGET_UNLESS),
             not_remember=regex(book.REMEMBER_UNLESS),
@@ -238,6 +241,12 @@ def resumes(text: str) -> bool:
     """Return True if a message says that the next messages are on the record again, such as "resume taking notes"."""
     folded = fold_places(_without_quotes(text[:_MAX_CHARACTERS]))
     return any(pattern.search(folded) for book in patterns() for pattern in book.resume)
+
+
+def leaves_mode(text: str) -> bool:
+    """Return True if a message asks to end a private mode. The sentence reader often takes this for a wish to begin one."""
+    folded = fold_places(_without_quotes(text[:_MAX_CHARACTERS]))
+    return any(pattern.search(folded) for book in patterns() for pattern in book.leave)
 
 
 @cache

@@ -105,14 +105,18 @@ MISTAKE: Final = (
     r"me equivoque de (?:chat|ventana|persona)|(?:chat|ventana) equivocad[oa]|lo (?:mando|escribio|puso) mi|(?:mande|envie|puse|escribi) (?:eso |esto )?(?:por error|sin querer)|(?:dije|hable) de mas|lo retiro|se me salio|demasiada info(?:rmacion)?)\b"
 )
 """Matches the statement that the message before was a mistake, such as "no debí contarte eso"."""
-RESUME: Final = (
+LEAVE: Final = (
     r"\b(?:sal|salga|salgan|salte|sali|salir|quita|quite|desactiva|termina|acaba)(?: ya)? (?:ya )?(?:del?|el) modo (?:privado|incognito|fantasma|invitado|secreto|anonimo)\b",
-    r"(?:^|[.,;:!¡] ?)(?:(?:y|pero|bueno|ya|ahora|vale|ok) )*(?:esto|eso|lo siguiente|lo que viene|ahora) si (?:que )?(?:(?:lo )?(?:puedes|podes|puede) )?(?:lo )?(?:(?:guard|anot|apunt|registr|memoriz)(?:a|e|ar|ad|en)(?:lo|la|melo|mela)?|recuerd[ae](?:lo|la)|recordar(?:lo|la)?)\b",
     r"\b(?:se (?:acabo|termino)|fin del?|hasta aqui)(?: (?:el|la|lo))? (?:secreto|secretos|confidencia|confidencias|modo \w+|confidencial|privado|extraoficial)\b",
+    r"\b(?:se acabo|fin|termino|sal|salí|salgamos) (?:el|del|de)? ?modo (?:privado|incognito|fantasma|secreto)\b|\bmodo (?:privado|incognito|fantasma) (?:fuera|apagado|off)\b",
+)
+"""Patterns of a wish to end a private mode, or of the statement that it is over."""
+RESUME: Final = (
+    *LEAVE,
+    r"(?:^|[.,;:!¡] ?)(?:(?:y|pero|bueno|ya|ahora|vale|ok) )*(?:esto|eso|lo siguiente|lo que viene|ahora) si (?:que )?(?:(?:lo )?(?:puedes|podes|puede) )?(?:lo )?(?:(?:guard|anot|apunt|registr|memoriz)(?:a|e|ar|ad|en)(?:lo|la|melo|mela)?|recuerd[ae](?:lo|la)|recordar(?:lo|la)?)\b",
     r"\b(?:ya )?(?:puedes|podes|puede|podeis) (?:volver a )?(?:guardar|anotar|apuntar|registrar|grabar|recordar|memorizar|tomar nota|prender)\b[^.?]{0,40}",
     r"\b(?:vuelve|volve|vuelva|volved) a (?:guardar|anotar|apuntar|registrar|grabar|recordar|memorizar|tomar nota|lo normal)\b",
     r"\b(?:reanuda|activa|enciende|prende|reactiva) (?:la |tu )?(?:memoria|grabadora|grabacion)\b",
-    r"\b(?:se acabo|fin|termino|sal|salí|salgamos) (?:el|del|de)? ?modo (?:privado|incognito|fantasma|secreto)\b|\bmodo (?:privado|incognito|fantasma) (?:fuera|apagado|off)\b",
 )
 """Patterns of a permission to keep the following messages again."""
 
