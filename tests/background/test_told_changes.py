@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from datetime import timedelta
 
+import pytest
+
 from holdfast.background.changes.siblings import with_siblings
 from holdfast.config.models import make_sentence_reader
 from holdfast.engine import Engine
@@ -39,6 +41,36 @@ def test_a_related_matter_does_not_end_what_the_user_asked_to_remember(open_memo
     memory = open_memory(embedder="talk-embed-s", chat="none")
     _tell(memory, "Remember that the boiler gets serviced in March.", "the oven broke and the repair man comes on Thursday")
     assert "boiler" in _live(memory)
+
+
+@pytest.mark.parametrize(
+    ("turns", "change"),
+    [
+        (("I live in Leeds.", "How long have you lived there?", "eight years"), "I've moved to York."),
+        (("Estudio en la UNED.", "¿Cuánto llevas allí?", "desde 2011"), "He dejado la UNED."),
+    ],
+)
+def test_an_answer_ends_with_the_statement_that_its_question_points_to(
+    open_memory: OpenMemory, turns: tuple[str, ...], change: str
+) -> None:
+    memory = open_memory(embedder="talk-embed-s", chat="none")
+    with memory.session(user="ana") as talk:
+        for place, text in enumerate(turns):
+            talk.add("assistant" if place % 2 else "user", text)
+    memory.drain()
+    assert turns[-1] in _live(memory)
+    _tell(memory, change)
+    assert turns[-1] not in _live(memory)
+
+
+def test_an_answer_is_kept_with_its_question_when_another_part_ends(open_memory: OpenMemory) -> None:
+    memory = open_memory(embedder="talk-embed-s", chat="none")
+    with memory.session(user="ana") as talk:
+        talk.add("assistant", "Do you have pets?")
+        talk.add("user", "Yes, two goats and I work at Acme")
+    memory.drain()
+    _tell(memory, "I quit my job at Acme.")
+    assert "Do you have pets? Yes, two goats" in _live(memory)
 
 
 def test_rumi_keeps_a_move_under_the_key_of_the_old_home(open_memory: OpenMemory) -> None:

@@ -128,8 +128,11 @@ class ClaimComparer:
         if nearest and said and len(claims) == 1 and not ends[0]:
             ends = [self._ends(said, compared, alone=alone, nearest=True)]
         kept: list[str] = []
-        for claim, chance in zip(claims, ends, strict=True):
-            kept += self._rest(claim, whole or new) if chance else [claim]
+        for place, (claim, asked, chance) in enumerate(zip(claims, _with_questions(words, claims), ends, strict=True)):
+            if chance:
+                kept += self._rest(claim, whole or new)
+            elif not (place and ends[place - 1] and asked != claim and points_to_thing(asked)):
+                kept.append(asked)  # not "eight years" of "I live in Leeds. How long have you lived there? eight years"
         if nearest and not any(ends) and len(claims) == 1:
             ends, kept = self._ended_parts(claims[0], compared, alone=alone)
         if not any(ends):
@@ -260,6 +263,12 @@ def is_guess(change: ClaimChange, old: Memory, *news: str) -> bool:
     the reader may mistake a related matter for a change: a broken oven does not end the date of the boiler's inspection.
     """
     return old.origin == "explicit" and not (change.certain and any(common_words(old.text, new) for new in news))
+
+
+def _with_questions(words: str, claims: Sequence[str]) -> Sequence[str]:
+    """Return the claims of a memory, each with the question that it answers. ``words`` is the text of the memory."""
+    asked = _claims(words)
+    return asked if len(asked) == len(claims) else claims
 
 
 def _claims(text: str) -> list[str]:

@@ -40,7 +40,7 @@ def remainder(old: Memory | Put, put: Put, chance: Chance | None = None) -> list
     language = old.language if old.language in LANGUAGES else put.language if put.language in LANGUAGES else "en"
     changes = slots_of(put.text, key=put.key, language=put.language)
     before, words, after = spoken_words(old.text)
-    sentences = [each for each in split_sentences(words) if not before or not each.endswith("?")]
+    sentences = _with_questions([each for each in split_sentences(words) if not before or not each.endswith("?")])
     kept: list[str] = []
     any_ended = follows_ended = False
     for sentence in sentences:
@@ -63,6 +63,17 @@ def remainder(old: Memory | Put, put: Put, chance: Chance | None = None) -> list
     if before and kept:
         kept = [f"{before}{' '.join(kept)}{after}"]
     return still_true(old, kept, put) if any_ended else []
+
+
+def _with_questions(sentences: Sequence[str]) -> list[str]:
+    """Return sentences with each question joined to the sentence after it, which answers it."""
+    joined: list[str] = []
+    for sentence in sentences:
+        if joined and joined[-1].endswith("?"):
+            joined[-1] += f" {sentence}"
+        else:
+            joined.append(sentence)
+    return joined
 
 
 def still_true(old: Memory | Put, claims: Sequence[str], put: Put) -> list[Put]:
