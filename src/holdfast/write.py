@@ -13,7 +13,7 @@ from holdfast import values
 from holdfast.errors import Conflict, InvalidInput, NotFound, RevisionConflict
 from holdfast.learning.changes.key_owner import key_of_owner
 from holdfast.learning.changes.keys import known_spelling
-from holdfast.learning.changes.named_things import named_thing
+from holdfast.learning.changes.things.named_things import named_thing
 from holdfast.presets.base import Preset
 from holdfast.protocols import MemoryFilter, MessageFilter, Transaction
 from holdfast.runtime.clock import end_of_day

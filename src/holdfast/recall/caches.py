@@ -13,6 +13,7 @@ from typing import Final
 
 from holdfast.learning.answer_check import sentences
 from holdfast.learning.changes import corrections, keys, slot_clauses, slots, supersede, wording
+from holdfast.learning.changes.things import other_things
 from holdfast.learning.topics import clusters
 from holdfast.protocols import Reads, Transaction, Vectors
 from holdfast.runtime import forks
@@ -37,6 +38,7 @@ TEXT_CACHES: Final = (
     slot_clauses._cached_clauses,  # noqa: SLF001
     slots._cached_slots,  # noqa: SLF001
     supersede._denied_times,  # noqa: SLF001
+    other_things._relatives_in,  # noqa: SLF001
     sentences.stems_of,
 )
 """Functions with a process-wide cache whose keys are texts or words."""

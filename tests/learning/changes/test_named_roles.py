@@ -3,7 +3,7 @@
 import pytest
 
 from holdfast import Engine
-from holdfast.learning.changes.named_things import reports_role_holder
+from holdfast.learning.changes.things.named_things import reports_role_holder
 
 pytestmark = pytest.mark.ledger("X24")
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from holdfast.learning.changes.named_things import named_thing
 from holdfast.learning.changes.sameness import same_words
+from holdfast.learning.changes.things.named_things import named_thing
 
 
 @pytest.mark.ledger("U8")

@@ -3,7 +3,7 @@
 import pytest
 
 from holdfast.learning.changes.end_reason import replaces
-from holdfast.learning.changes.other_things import are_different
+from holdfast.learning.changes.things.other_things import are_different
 
 
 @pytest.mark.ledger("X24")

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from holdfast.learning.changes.named_things import reports_role_holder
-from holdfast.learning.changes.other_things import are_different
 from holdfast.learning.changes.parts.claims import split_claims
 from holdfast.learning.changes.parts.rest import points_to_thing, rest_of
+from holdfast.learning.changes.things.named_things import reports_role_holder
+from holdfast.learning.changes.things.other_things import are_different
 from holdfast.learning.changes.wording import shared_words, spoken_words
 from holdfast.protocols import SentenceReader
 from holdfast.protocols.sentence_reader import Area

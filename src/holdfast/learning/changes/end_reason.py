@@ -6,10 +6,10 @@ Also decides whether a Put (a memory to store) may retire a memory at all.
 from typing import Final
 
 from holdfast.learning.changes.changes_in_words import change_in_words
-from holdfast.learning.changes.other_things import are_other_relatives, changes_another
 from holdfast.learning.changes.parts.claims import split_claims
 from holdfast.learning.changes.slots import slots_of
 from holdfast.learning.changes.supersede import correction_of, corrects, denies_another_time, retires
+from holdfast.learning.changes.things.other_things import are_other_relatives, changes_another
 from holdfast.text.language import detect_language
 from holdfast.types import Memory, Put
 

@@ -14,7 +14,6 @@ from holdfast.learning.changes.compare_claims import ClaimComparer, common_words
 from holdfast.learning.changes.end_reason import comparable, end_reason_for_memory, end_reason_for_put, is_outdated, may_retire
 from holdfast.learning.changes.key_owner import key_of_owner
 from holdfast.learning.changes.keys import canonical_key, same_key
-from holdfast.learning.changes.other_things import have_other_owners
 from holdfast.learning.changes.parts.remainder import remainder, still_true
 from holdfast.learning.changes.sameness import (
     DocumentCalibration,
@@ -35,6 +34,7 @@ from holdfast.learning.changes.supersede import (
     correction_of,
     corrects,
 )
+from holdfast.learning.changes.things.other_things import have_other_owners
 from holdfast.learning.changes.wording import meaning, spoken_words
 from holdfast.protocols import SentenceReader
 from holdfast.types import Memory, Put

@@ -23,9 +23,9 @@ on other data.
 from dataclasses import dataclass
 from typing import Final
 
-from holdfast.learning.changes.named_things import named_thing
 from holdfast.learning.changes.slots import Slot, slots_of
 from holdfast.learning.changes.supersede import same_subject, same_value, says_more
+from holdfast.learning.changes.things.named_things import named_thing
 from holdfast.learning.changes.wording import change_words, meaning, names, negated, numbers
 from holdfast.text.clean import fold
 from holdfast.types import Memory, Put

@@ -1,0 +1,1 @@
+"""Recognize the persons and things that claims are about."""
