@@ -161,6 +161,17 @@ def test_after_a_move_the_companion_is_a_memory_of_its_own(open_memory: OpenMemo
     assert "Antofagasta" not in live
 
 
+def _chance_of(*ended: str) -> Callable[[str, str], float]:
+    return lambda claim, new: 0.999 if any(each in claim for each in ended) else 0.9
+
+
+def test_a_change_ends_every_claim_that_it_names_and_surely_ends() -> None:
+    old = "Don Anselmo toma Sintrom y no puede comer espinacas."
+    new = "A don Anselmo le han quitado el Sintrom, ya puede comer espinacas."
+    assert rest_of(old, new, "es", _chance_of("Sintrom", "espinacas")) == []
+    assert rest_of(old, new, "es", _chance_of("espinacas")) == ["Don Anselmo toma Sintrom"]
+
+
 def test_a_clause_after_a_comma_is_no_list_item_that_loses_its_space() -> None:
     old = "I want to swim in Solva in May, it's two miles, and right now I can do forty lengths."
     rest = " ".join(rest_of(old, "Sixty lengths! And I've signed up for Tenby, Solva's been cancelled. Still two miles.", "en"))

@@ -26,6 +26,7 @@ _SPANISH_VERBS: Final = (
     r"|pint|ensay|ayud|llev|compr|vend|pag|odi|necesit|viaj|escuch|particip|colabor|organiz|cultiv|tej|repar|bail|patin|esquí|gan|mont|cri|sub|cen|desayun|almuerz"
     r"|particip|dict|diseñ|traduc|program|atiend|pase|compart|recib|am|ador|camin)(?:o|a|e|amos|emos|imos|an|en)"
     r"|juego|juega|jugamos|juegan|conduzco|conduce|conducimos|quiero|quiere|queremos|prefiero|prefiere|preferimos|duermo|duerme|veo|ve|vemos|hago|hace"
+    r"|pued[oe]n?|podemos|deb(?:o|en?|emos)|suel(?:o|en?)|solemos|sé|saben?|sabemos"
     r"|me [a-zñáéíóú]+[oa]|nos [a-zñáéíóú]+mos|se [a-zñáéíóú]+)"
 )
 _VERB: Final = {"en": _ENGLISH_VERBS, "es": _SPANISH_VERBS}
@@ -45,7 +46,7 @@ _FIRST_PERSON: Final = (
 _AND: Final = {"en": r"(?:and|but|so|plus|while)", "es": r"(?:y|e|pero|además|mientras que)"}
 _ADVERB: Final = {
     "en": r"(?:(?:also|now|still|usually|always|only)\s+)?",
-    "es": r"(?:(?:también|ahora|todavía|siempre|además)\s+)?",
+    "es": r"(?:(?:también|ahora|todavía|siempre|además|ya|no|nunca|tampoco)\s+){0,2}",
 }
 _NEW_SUBJECT: Final = {
     code: regex(
@@ -55,7 +56,7 @@ _NEW_SUBJECT: Final = {
     for code in _AND
 }
 _NEW_VERB: Final = {
-    code: regex(rf"\s*,?\s+{_AND[code]}\s+(?={_ADVERB[code]}(?-i:{_VERB[code]})\s+\S)", re.IGNORECASE) for code in _AND
+    code: regex(rf"\s*,?\s+{_AND[code]}\s+(?={_ADVERB[code]}(?-i:{_VERB[code]})(?:n?['’]t)?\s+\S)", re.IGNORECASE) for code in _AND
 }
 _CLAUSE_START: Final = {
     "en": regex(_OWN_SUBJECT["en"], re.IGNORECASE),

@@ -52,6 +52,8 @@ _MIN_CHANCE: Final = 0.5
 """Minimum probability with which a claim counts as changed, if it is known that one of several claims has changed."""
 _MIN_ENDS_REST: Final = 0.95
 """Minimum probability with which a new statement that mentions a phrase of a claim also ends the rest of the claim."""
+_MIN_ENDS_TOO: Final = 0.99
+"""Minimum probability with which a new statement that changes one claim of a sentence also ends another claim it mentions."""
 
 Chance: TypeAlias = Callable[[str, str], float]
 """Function that takes an old claim and a new statement, and returns the probability that the claim is outdated."""
@@ -81,16 +83,28 @@ def rest_of(sentence: str, new: str, language: str | None, chance: Chance | None
 def _changed_claims(claims: Sequence[str], new: str, language: str, chance: Chance | None) -> set[int]:
     """Return the positions of the claims that a new statement changes. If this is unclear, return all positions.
 
-    ``chance`` estimates which claim has changed if the words do not show it.
+    ``chance`` estimates which claim has changed if the words do not show it. It also adds the other claims that the new
+    statement mentions and ends: "he stopped the pills, so he may eat spinach again" changes two claims.
     """
     every = set(range(len(claims)))
     if len(claims) == 1:
         return every
+    about = shared_words(subject_of(claims[0], language), new)  # the name of the person does not tell the claims apart
+    shared = [len(shared_words(claim[len(subject_of(claim, language)) :], new) - about) for claim in claims]
+    found = _first_changed(claims, shared, new, language, chance)
+    mentioned = {number for number in every - found if shared[number]} if chance is not None else set()
+    return found | {number for number in mentioned if chance is not None and chance(claims[number], new) >= _MIN_ENDS_TOO}
+
+
+def _first_changed(claims: Sequence[str], shared: Sequence[int], new: str, language: str, chance: Chance | None) -> set[int]:
+    """Return the positions of the claims that a new statement changes, or all positions if no way tells them apart.
+
+    ``shared`` counts, for each claim, the words that the new statement has in common with it.
+    """
+    every = set(range(len(claims)))
     by_rules = {number for number in every if is_changed(claims[number], new, language)}
     if by_rules:
         return by_rules
-    about = shared_words(subject_of(claims[0], language), new)  # the name of the person does not tell the claims apart
-    shared = [len(shared_words(claim[len(subject_of(claim, language)) :], new) - about) for claim in claims]
     if max(shared) and shared.count(max(shared)) == 1:
         return {shared.index(max(shared))}
     parallel = {number for number in every if _parallel(claims[number], segments_of(claims[number], language), new, language)}
