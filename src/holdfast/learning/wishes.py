@@ -5,7 +5,6 @@ finds that there is probably no wish. If the sentence reader is sure of a wish, 
 sentence reader, only the rules decide.
 """
 
-import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -13,18 +12,14 @@ from typing import Final
 
 from holdfast.errors import ModelError
 from holdfast.learning.capture import Extractor
-from holdfast.protocols.sentence_reader import SentenceReader, Wish
+from holdfast.learning.wish_scores import MAX_CHARACTERS, certain_wish, is_readable, may_contain_wish, wishes_of
+from holdfast.protocols.sentence_reader import SentenceReader
 from holdfast.runtime.regex import regex
 from holdfast.text.consent.cues import (
     announced,
-    denies_secrecy,
-    has_another_sense,
     is_of_a_text,
     may_wish,
-    may_wish_by_form,
     negates_keeping,
-    parts_of,
-    short_parts_of,
 )
 from holdfast.text.consent.named import find_named, person_to_forget, with_name
 from holdfast.text.consent.reach import Reach, reach_of
@@ -39,70 +34,23 @@ from holdfast.text.consent.rules import (
     own_words,
     points_back,
     removes_bare,
-    reports_nothing,
     resumes,
     subject_words,
 )
 from holdfast.text.consent.spelling import respelled
-from holdfast.text.sentences import split_sentences
 from holdfast.types import Message, Put
 
 __all__ = ["ReadWish", "asked_puts", "lifts_off_record", "named_subject", "read_wish"]
 
-_MIN_SURE: Final[Mapping[WishName, float]] = {"off_record": 0.75, "forget": 0.9, "remember": 0.8}
-"""Minimum probability of each wish in a message with the usual words of the wish. If it is reached, no rule needs to match.
-
-It is highest for forgetting, which removes data.
-"""
-_MAX_WORDS_ALONE: Final = 40
-"""Maximum number of words of a message without the words and the form of a wish. Longer ones are not read, which saves time."""
 _MIN_PART: Final = 0.5
 """Minimum probability of ``off_record`` with which a part of a message counts as the wish itself.
 
 A part with a lower probability can be the content that the user wants to keep off the record.
 """
-_MIN_WHOLE: Final = 0.982
-"""Minimum probability that a whole message has a wish, if the likeliest wish is ``off_record`` or ``forget``.
-
-If it is reached, no part of the message needs to confirm the wish. The sentence reader is often sure of a wish but not of its kind
-("hush about this"), so all wishes count together. ``training/reader/README.md`` has the figures.
-"""
-_MIN_WORDS: Final = 4
-"""Minimum number of words of such a message, unless it has the words of a wish or the form of an off-the-record wish.
-
-"lo del viaje" is only a part of a wish.
-"""
-_MIN_BY_FORM: Final = 0.97
-"""Minimum probability of a wish to remember that has the form of such a wish, but not its usual words."""
-_MIN_EITHER: Final = 0.85
-"""Minimum sum of two probabilities: that of ``off_record`` and that of ``forget``. The likelier wish is then obeyed.
-
-The sentence reader is often sure that the user does not want something to be kept, but not whether it is stored already.
-"""
-_MIN_NEGATED: Final = 0.3
-"""Minimum probability of ``off_record`` if the sentence reader hesitates between ``off_record`` and ``remember``.
-
-The two probabilities must add up to at least ``_MIN_EITHER``, and the message must negate a word for keeping. The wish is
-then ``off_record``.
-"""
 _MIN_OR_OFF_RECORD: Final = 0.1
 """Minimum probability of ``off_record`` with which ``ReadWish.or_off_record`` is set for a wish to forget.
 
 Such a wish counts as an off-the-record wish if nothing is stored about its subject.
-"""
-_MIN_OFF_RECORD_IN_PART: Final = 0.01
-"""Minimum probability of an off-the-record wish in one part of a message, if the whole message has such a wish."""
-_MIN_OFF_RECORD_IN_LONG: Final = 0.3
-"""The same for a message of more than ``_MAX_SHORT_WORDS`` words. The part must also have the words or the form of the wish.
-
-The longer a message, the likelier one of its parts looks like a wish. In 34,300 ordinary messages, this minimum halves the
-false alarms. Of 375 wishes, none is lost.
-"""
-_MAX_SHORT_WORDS: Final = 20
-_MIN_FORGET_IN_PART: Final = 0.15
-"""Minimum probability of ``forget`` that at least one part of a message must reach.
-
-It applies if the sentence reader finds a wish to forget in the whole message.
 """
 _MAX_NONE_OF_BARE: Final = 0.5
 """Maximum probability of "no wish". It applies to a message in which "delete that" is only one of several parts.
@@ -143,10 +91,6 @@ _STATES: Final = regex(r"(?:que|that|the fact that|lo de que) \w")
 
 The message itself then states the fact that the user wants to hide.
 """
-_PAST: Final = regex(r"\b\w{2,}[óé]\b")
-"""Matches a Spanish verb in the past tense, such as "guardó". Without its accent, it looks like "guardo" or "guarde"."""
-_MAX_CHARACTERS: Final = 600
-_MAX_SENTENCES: Final = 8
 _ASKED_IMPORTANCE: Final = 8.0
 _ASKED_REASON: Final = "asked to remember"
 
@@ -181,8 +125,8 @@ def read_wish(text: str, *, before: str = "", reader: SentenceReader | None = No
     text = respelled(text)
     ruled = find_wish(text)
     sure, none = None, 1.0
-    if reader is not None and (ruled is not None or _may_contain_wish(text, before)):
-        sure, none = _certain(text, before, reader)
+    if reader is not None and (ruled is not None or may_contain_wish(text, before)):
+        sure, none = certain_wish(text, before, reader)
         if ruled is not None and sure is None and not ruled.is_plain:
             ruled = None if none >= _MIN_NONE[ruled.wish] else ruled
     chosen = _chosen(ruled, None if sure == "off_record" and leaves_mode(text) else sure)
@@ -198,7 +142,7 @@ def read_wish(text: str, *, before: str = "", reader: SentenceReader | None = No
         if wish.wish == "off_record":
             return wish
         states = ruled is not None and _STATES.match(fold_places(wish.subject)) is not None
-        chance = 0.0 if reader is None else _wishes(reader, text[:_MAX_CHARACTERS], before)["off_record"]
+        chance = 0.0 if reader is None else wishes_of(reader, text[:MAX_CHARACTERS], before)["off_record"]
         is_doubtful = sure is None and reader is not None and none >= _MIN_DOUBTFUL
         return replace(
             wish, reach=reach, or_off_record=states or chance >= _MIN_OR_OFF_RECORD, is_doubtful=is_doubtful and not states
@@ -218,7 +162,7 @@ def _bare(text: str, before: str, reader: SentenceReader | None, none: float) ->
     """
     is_short = len(before.split()) <= _MAX_REPLY_WORDS
     if not removes_bare(text):
-        parts = [part for part in _PART.split(text[:_MAX_CHARACTERS]) if part.strip()]
+        parts = [part for part in _PART.split(text[:MAX_CHARACTERS]) if part.strip()]
         removing = [removes_bare(part, is_part=True) for part in parts]
         if not any(removing) or (none > _MAX_NONE_OF_BARE and not is_mistake(text)):
             return None
@@ -250,7 +194,7 @@ def named_subject(text: str, *, before: str = "", reader: SentenceReader | None 
     empty text if the message does not ask to forget a named thing. Also return an empty text if the assistant has just used a
     word of the name in a longer text, because the user may mean that text.
     """
-    if len(text) > _MAX_CHARACTERS:
+    if len(text) > MAX_CHARACTERS:
         return ""
     named = find_named(text)
     if named is None:
@@ -259,7 +203,7 @@ def named_subject(text: str, *, before: str = "", reader: SentenceReader | None 
         name = named.name if named.is_alone else ""
     else:
         limit = _MAX_NONE_OF_NAMED if named.is_alone else _MAX_NONE_OF_NAMED_WITH_MORE
-        name = named.name if _wishes(reader, text, before)["none"] <= limit else ""
+        name = named.name if wishes_of(reader, text, before)["none"] <= limit else ""
     said = set(fold_places(before).split()) if len(before.split()) > _MAX_REPLY_WORDS else set()
     return name if said.isdisjoint(subject_words(fold_places(name)).split()) else ""
 
@@ -267,9 +211,9 @@ def named_subject(text: str, *, before: str = "", reader: SentenceReader | None 
 def _may_forget(text: str, before: str, reader: SentenceReader | None) -> bool:
     """Return True if a wish to forget is likelier than not, although the sentence reader is not sure of it."""
     folded = fold_places(text)
-    if reader is None or not may_wish("forget", folded) or is_of_a_text(folded) or not _is_readable(text):
+    if reader is None or not may_wish("forget", folded) or is_of_a_text(folded) or not is_readable(text):
         return False
-    return _wishes(reader, text, before)["forget"] >= _MIN_LIKELY
+    return wishes_of(reader, text, before)["forget"] >= _MIN_LIKELY
 
 
 def _tells(part: str, *, before: str, reader: SentenceReader | None) -> bool:
@@ -296,136 +240,6 @@ def _chosen(ruled: RuledWish | None, sure: WishName | None) -> WishName | None:
     return next((wish for wish in order if wish in named), None)
 
 
-def _may_contain_wish(text: str, before: str) -> bool:
-    """Return True if the sentence reader should read a message: it is short, or it has the words or the form of a wish."""
-    words = _said(text, before)
-    if text.strip() and len(text.split()) <= _MAX_WORDS_ALONE and not denies_secrecy(words):
-        return True
-    return bool(text.strip()) and any(may_wish(wish, words) or may_wish_by_form(wish, words) for wish in _MIN_SURE)
-
-
-def _said(text: str, before: str) -> str:
-    """Return the folded words of a message, together with those of the question that it answers: "Shall I note that?", "no"."""
-    answered = before if before.rstrip().endswith("?") else ""
-    return _folded(f"{answered} {text[:_MAX_CHARACTERS]}")
-
-
-def _folded(text: str) -> str:
-    return fold_places(_PAST.sub(" ", text))
-
-
-def _certain(text: str, before: str, reader: SentenceReader) -> tuple[WishName | None, float]:
-    """Return two values: the wish that the sentence reader is sure of, or None, and the probability that there is no wish.
-
-    ``before`` is the previous turn. If the reader is almost sure that the whole message asks not to keep something, that decides.
-    Otherwise the message must have the usual words of the wish, and a part of it must confirm the wish (:func:`_confirms`). Then
-    two sums of probabilities are enough, too. In the first case, those of ``forget`` and ``off_record`` have a high sum, and the
-    likelier of the two is the wish. In the second case, those of ``off_record`` and ``remember`` have one, and the wish is
-    ``off_record``.
-
-    The second value is 0 if a wish is returned, or if the reader can read no part of the text.
-    """
-    whole, words = text[:_MAX_CHARACTERS], _said(text, before)
-    sentences = split_sentences(whole)[:_MAX_SENTENCES]
-    texts = [
-        part for part in (whole, *(sentences if len(sentences) > 1 else ())) if _is_readable(part) and not reports_nothing(part)
-    ]
-    if not texts:
-        return None, 0.0
-    first = _wishes(reader, texts[0], before)
-    possible = [wish for wish in _MIN_SURE if may_wish(wish, words)]
-    if found := _of_whole(first, whole, words, possible):
-        return found, 0.0
-    readings = [first, *(_wishes(reader, part, before) for part in texts[1:] if possible)]
-    found = _of_parts(whole, readings, possible, before=before, reader=reader)
-    return (found, 0.0) if found else (None, min(each["none"] for each in readings))
-
-
-def _of_whole(wishes: Mapping[Wish, float], whole: str, words: str, possible: Sequence[WishName]) -> WishName | None:
-    """Return the wish that a whole message almost certainly has, or None.
-
-    ``wishes`` are the probabilities of the wishes, ``words`` the folded words of the message. ``possible`` contains the wishes
-    whose usual words it has.
-    """
-    if wishes["remember"] >= wishes[_likelier(wishes)]:
-        return "remember" if wishes["remember"] >= _MIN_BY_FORM and may_wish_by_form("remember", words) else None
-    if not possible and has_another_sense(words):
-        return None
-    is_whole = possible or may_wish_by_form("off_record", words) or len(whole.split()) >= _MIN_WORDS
-    is_sure = _either(wishes) + wishes["remember"] >= _MIN_WHOLE
-    return _likelier(wishes) if is_whole and is_sure and not denies_secrecy(words) else None
-
-
-def _of_parts(
-    whole: str, readings: Sequence[Mapping[Wish, float]], possible: Sequence[WishName], *, before: str, reader: SentenceReader
-) -> WishName | None:
-    """Return the wish that the sentence reader finds in a message or one of its sentences, and that a part confirms, or None.
-
-    ``readings`` are the probabilities of the wishes in each of them. Only wishes whose usual words the message has are
-    ``possible``. ``before`` is the previous turn.
-    """
-    confirms = partial(_confirms, whole, before=before, reader=reader)
-    for wish in possible:
-        if any(each[wish] >= _MIN_SURE[wish] for each in readings) and confirms(wish):
-            return wish
-    either = max(readings, key=_either)
-    if _either(either) >= _MIN_EITHER and _likelier(either) in possible and confirms(_likelier(either)):
-        return _likelier(either)
-    kept = max(readings, key=_keeping)
-    is_negated = "off_record" in possible and kept["off_record"] >= _MIN_NEGATED
-    return "off_record" if is_negated and _keeping(kept) >= _MIN_EITHER and confirms("off_record") else None
-
-
-def _confirms(whole: str, wish: WishName, *, before: str, reader: SentenceReader) -> bool:
-    """Return True if a part of a message confirms the wish that the sentence reader found in the whole message.
-
-    A wish to remember needs no confirmation, nor does a message that has only one part. A wish to forget is never confirmed
-    if the message mentions a text such as a letter: "delete the last line of the letter".
-
-    In "don't save this, I'm pregnant", the first part confirms the wish. In "don't save the file yet, I live in Porto", no
-    part does, so the message contains no wish.
-    """
-    if wish == "remember":
-        return True
-    if wish == "forget":
-        parts, least = parts_of(whole), _MIN_FORGET_IN_PART
-        return not is_of_a_text(fold_places(whole)) and (len(parts) <= 1 or _any_wishes(parts, wish, least, before, reader))
-    parts = short_parts_of(whole)
-    if len(parts) <= 1:
-        return True
-    if len(whole.split()) <= _MAX_SHORT_WORDS:
-        return _any_wishes(parts, wish, _MIN_OFF_RECORD_IN_PART, before, reader)
-    likely = [part for part in parts if may_wish(wish, _folded(part)) or may_wish_by_form(wish, _folded(part))]
-    return _any_wishes(likely, wish, _MIN_OFF_RECORD_IN_LONG, before, reader)
-
-
-def _any_wishes(parts: Sequence[str], wish: Wish, least: float, before: str, reader: SentenceReader) -> bool:
-    return any(_wishes(reader, part, before)[wish] >= least for part in parts)
-
-
-def _likelier(wishes: Mapping[Wish, float]) -> WishName:
-    """Return the likelier one of the wishes ``forget`` and ``off_record``."""
-    return "forget" if wishes["forget"] >= wishes["off_record"] else "off_record"
-
-
-def _either(wishes: Mapping[Wish, float]) -> float:
-    return wishes["off_record"] + wishes["forget"]
-
-
-def _keeping(wishes: Mapping[Wish, float]) -> float:
-    return wishes["off_record"] + wishes["remember"]
-
-
-def _is_readable(text: str) -> bool:
-    """Return True if at least half of the letters of a text are Latin. The sentence reader cannot read other scripts."""
-    letters = [letter for letter in text if letter.isalpha()]
-    return 2 * sum("LATIN" in unicodedata.name(letter, "") for letter in letters) >= len(letters)
-
-
-def _wishes(reader: SentenceReader, text: str, before: str) -> Mapping[Wish, float]:
-    return reader.read(text, before=before).wishes
-
-
 def lifts_off_record(text: str, *, before: str = "", reader: SentenceReader | None = None) -> bool:
     """Return True if a message ends an off-the-record wish, so that the following messages are kept again.
 
@@ -433,7 +247,7 @@ def lifts_off_record(text: str, *, before: str = "", reader: SentenceReader | No
     """
     if resumes(text):
         return True
-    return reader is not None and _wishes(reader, text[:_MAX_CHARACTERS], before)["resume"] >= _MIN_RESUME
+    return reader is not None and wishes_of(reader, text[:MAX_CHARACTERS], before)["resume"] >= _MIN_RESUME
 
 
 def asked_puts(extractor: Extractor, message: Message, *, before: Message | None, reader: SentenceReader | None) -> list[Put]:

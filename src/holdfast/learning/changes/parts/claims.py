@@ -56,7 +56,8 @@ _NEW_SUBJECT: Final = {
     for code in _AND
 }
 _NEW_VERB: Final = {
-    code: regex(rf"\s*,?\s+{_AND[code]}\s+(?={_ADVERB[code]}(?-i:{_VERB[code]})(?:n?['’]t)?\s+\S)", re.IGNORECASE) for code in _AND
+    code: regex(rf"\s*,?\s+{_AND[code]}\s+(?={_ADVERB[code]}(?-i:{_VERB[code]})(?:n?['’]t)?\s+\S)", re.IGNORECASE)
+    for code in _AND
 }
 _CLAUSE_START: Final = {
     "en": regex(_OWN_SUBJECT["en"], re.IGNORECASE),
