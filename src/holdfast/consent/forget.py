@@ -6,10 +6,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, Literal
 
+from holdfast.learning.changes.parts.claims import split_claims
 from holdfast.presets.base import Preset
 from holdfast.protocols import MemoryFilter, MessageFilter, Store
 from holdfast.recall.reader import Reader
 from holdfast.runtime.regex import regex
+from holdfast.text.language import detect_language
 from holdfast.text.sentences import split_sentences
 from holdfast.text.terms import document_terms, query_terms
 from holdfast.types import Hit, Memory, Message, Scope
@@ -49,6 +51,12 @@ _REASON: Final = regex(
     re.IGNORECASE,
 )
 """Matches the start of a reason after a subject: the comma in "my locker number, they moved us", or a word such as "because"."""
+
+_OF_THE_USER: Final = regex(
+    r"(?:i|im|i['’]\w+|we|we['’]\w+|my|our|yo|nosotr[oa]s|mis?|nuestr[oa]s?|me|nos)\b|(?:\w+ )?(?:soy|estoy|tengo|voy|hago|quiero|puedo|\w{2,}mos|\w{3,}o)\b",
+    re.IGNORECASE,
+)
+"""Matches the start of a clause whose subject is the user or somebody of the user's: "I'm a nurse", "my aunt", "trabajo"."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -174,7 +182,8 @@ def _remainder(memory: Memory, terms: Terms, floor: float) -> str:
     """Return a memory's text without the sentences about the subject. ``terms`` are the search terms of the subject.
 
     A sentence is about the subject if it contains at least the fraction ``floor`` of the subject's terms, and at least
-    half of them. If the text has several lines, whole lines are removed instead of sentences.
+    half of them. Only its other claims are then left: "I'm a judge" of "I'm a judge and I have asthma". If the text has several
+    lines, whole lines are removed instead of sentences.
 
     Return an empty text if nothing would remain. Also return an empty text if no single sentence contains enough terms:
     the memory is then about the subject as a whole.
@@ -182,7 +191,29 @@ def _remainder(memory: Memory, terms: Terms, floor: float) -> str:
     lines = memory.text.split("\n")
     split: Callable[[str], list[str]] = (lambda line: [line]) if len(lines) > 1 else split_sentences
     parts = [part for line in lines for part in split(line)]
-    kept = [part for part in parts if terms.share(part) < max(floor, _MIN_SHARE)]
-    if len(kept) == len(parts) or not any(part.strip() for part in kept):
+    is_other = [terms.share(part) < max(floor, _MIN_SHARE) for part in parts]
+    if all(is_other):
         return ""
-    return ("\n" if len(lines) > 1 else " ").join(kept)
+    if len(lines) > 1:
+        kept = [part for part, other in zip(parts, is_other, strict=True) if other]
+    else:
+        kept = [
+            each for part, other in zip(parts, is_other, strict=True) for each in ([part] if other else _claims_left(part, terms))
+        ]
+    return ("\n" if len(lines) > 1 else " ").join(kept) if any(part.strip() for part in kept) else ""
+
+
+def _claims_left(sentence: str, terms: Terms) -> list[str]:
+    """Return the claims of a sentence that have no term of a subject, each as a sentence.
+
+    A claim after one about the subject is left out, too, unless it is about the user or somebody of the user's. It may continue
+    the claim about the subject: "My tattoo is on my back and shows a fox".
+    """
+    kept: list[str] = []
+    is_after = False
+    for claim in split_claims(sentence, detect_language(sentence)):
+        if terms.share(claim) > 0:
+            is_after = True
+        elif not is_after or _OF_THE_USER.match(claim):
+            kept.append(claim if claim.endswith((".", "!", "?")) else f"{claim}.")
+    return kept

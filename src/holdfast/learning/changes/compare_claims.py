@@ -94,6 +94,8 @@ class ClaimChange:
     kept: tuple[str, ...]
     """The claims of the memory that are still true. Empty if the whole memory is outdated."""
     certain: bool
+    chance: float = 1.0
+    """Probability of the most probable ending."""
 
 
 class ClaimComparer:
@@ -115,8 +117,9 @@ class ClaimComparer:
         claims if the memory or the statement has more than ``_MAX_NEAREST_CLAIMS`` claims.
         """
         before, words, after = spoken_words(old)
+        told = spoken_words(new)[1]
         claims = [claim for claim in split_sentences(words) if not claim.endswith("?")]
-        news = _claims(spoken_words(new)[1])
+        news = _claims(told)
         if not 0 < len(claims) <= _MAX_CLAIMS or not 0 < len(news) <= _MAX_CLAIMS:
             return None
         alone = len(news) == 1
@@ -130,7 +133,7 @@ class ClaimComparer:
         kept: list[str] = []
         for place, (claim, asked, chance) in enumerate(zip(claims, _with_questions(words, claims), ends, strict=True)):
             if chance:
-                kept += self._rest(claim, whole or new)
+                kept += self._rest(claim, whole or told)
             elif not (place and ends[place - 1] and asked != claim and points_to_thing(asked)):
                 kept.append(asked)  # not "eight years" of "I live in Leeds. How long have you lived there? eight years"
         if nearest and not any(ends) and len(claims) == 1:
@@ -139,7 +142,7 @@ class ClaimComparer:
             return None
         quoted = (f"{before}{' '.join(kept)}{after}",) if before and kept else tuple(kept)
         near = nearest or any(common_words(claim, each) >= _MIN_COMMON_WORDS for claim in claims for each in news)
-        return ClaimChange(kept=quoted, certain=near and max(ends) >= _CERTAIN_ENDS)
+        return ClaimChange(kept=quoted, certain=near and max(ends) >= _CERTAIN_ENDS, chance=max(ends))
 
     def may_end(self, old: str, new: str, *, nearest: bool = True, whole: str = "") -> bool:
         """Return True if a new statement possibly ends a claim of an old memory. ``nearest`` and ``whole`` are as in :meth:`change`.

@@ -46,6 +46,8 @@ _MIN_REPEAT_COSINE: Final = 0.9
 
 With a lower cosine, a new fact could be lost as a repetition.
 """
+_MIN_LEAD: Final = 0.08
+"""Minimum difference of the cosines of two memories with which only the more similar one can be superseded."""
 _MIN_PLAUSIBLE: Final = 0.1
 """Minimum probability that the sentence reader must give to a change found by rules. A less probable change is ignored.
 
@@ -99,6 +101,10 @@ class _Retired:
     """
     kept: tuple[str, ...] | None = None
     """Claims of the memory that are still true, according to the sentence reader. None if rules determine them."""
+    cosine: float = 0.0
+    """Similarity of the memory and the new statement. 0 if it is unknown."""
+    chance: float = 1.0
+    """Probability, according to the sentence reader, that the new statement ends a claim of the memory."""
 
 
 def reconcile(
@@ -253,8 +259,8 @@ class _Batch:
         nothing is retired yet.
         """
         ended = _certain_or_only(list(self._ended(put, found))) if self._rules.supersede and not _is_summary(put) else []
-        if not ended and self._rules.supersede:
-            ended = _certain_or_only(list(self._ended_by_reader(put, found)))
+        if self._rules.supersede and not any(each.certain for each in ended):
+            ended = _likelier(ended, _certain_or_only(list(self._ended_by_reader(put, found))))
         if same is not None and all(each.memory.id != same.memory.id for each in ended):
             ended.append(_Retired(memory=same.memory, why="stated again", certain=True))
         if not ended:
@@ -318,7 +324,10 @@ class _Batch:
             whole = self._message_of(put)
             change = comparer.change(old.text, put.text, nearest=neighbor.nearest, said=neighbor.said, whole=whole)
             if change is not None and not is_guess(change, old, put.text, whole):
-                yield _Retired(memory=old, why="changed", certain=change.certain, kept=change.kept)
+                cosine = neighbor.cosine or 0.0
+                yield _Retired(
+                    memory=old, why="changed", certain=change.certain, kept=change.kept, cosine=cosine, chance=change.chance
+                )
 
     def _message_of(self, put: Put) -> str:
         """Return the text of the message that a Put (a memory to store) comes from.
@@ -386,13 +395,29 @@ def _is_similar(neighbor: Neighbor) -> bool:
     return neighbor.cosine is not None and neighbor.cosine >= _MIN_REPEAT_COSINE
 
 
+def _likelier(by_rules: list[_Retired], by_reader: list[_Retired]) -> list[_Retired]:
+    """Return the memories that a new statement supersedes: those found by rules, or those found by the sentence reader.
+
+    The rules are uncertain here. The sentence reader decides if the rules find nothing, or if it is certain that the likeliest
+    memory is another one: a new telephone number does not end the house number.
+    """
+    likeliest = max(by_reader, key=lambda each: each.chance, default=None)
+    if not by_rules or likeliest is None:
+        return by_rules or by_reader
+    is_other = all(each.memory.id != likeliest.memory.id for each in by_rules)
+    return [likeliest] if is_other and likeliest.certain else by_rules
+
+
 def _certain_or_only(ended: list[_Retired]) -> list[_Retired]:
     """Return those of the memories in ``ended`` that are certainly superseded.
 
-    If none of them is certain, and ``ended`` has exactly one memory, return that memory.
+    If none of them is certain, return the only memory in ``ended``, or the one that is by far the most similar to the new statement.
     """
     certain = [each for each in ended if each.certain]
-    return certain or (ended if len(ended) == 1 else [])
+    if certain or len(ended) <= 1:
+        return certain or ended
+    first, second = sorted(ended, key=lambda each: -each.cosine)[:2]
+    return [first] if first.cosine - second.cosine >= _MIN_LEAD else []
 
 
 def _refreshed(old: Memory, put: Put) -> Put:

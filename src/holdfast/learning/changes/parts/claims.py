@@ -24,7 +24,8 @@ _SPANISH_VERBS: Final = (
     r"(?:soy|es|somos|son|estoy|está|estamos|están|tengo|tiene|tenemos|tienen|voy|va|vamos|van|doy|da|damos|hago|hace|hacemos|he|ha|hemos"
     r"|(?:viv|trabaj|labur|curr|estudi|tom|com|beb|us|manej|toc|cant|corr|nad|entren|practic|cocin|escrib|le|habl|alquil|rent|cuid|enseñ|coleccion"
     r"|pint|ensay|ayud|llev|compr|vend|pag|odi|necesit|viaj|escuch|particip|colabor|organiz|cultiv|tej|repar|bail|patin|esquí|gan|mont|cri|sub|cen|desayun|almuerz"
-    r"|particip|dict|diseñ|traduc|program|atiend|pase|compart|recib|am|ador|camin)(?:o|a|e|amos|emos|imos|an|en)"
+    r"|dict|diseñ|traduc|program|atiend|pase|compart|recib|am|ador|camin|sufr|resid|and|debut|conviv|dedic|asist|milit|vot)(?:o|a|e|amos|emos|imos|an|en)"
+    r"|padezco|padece|conozco|conoce|nací|nació|crecí|creció"
     r"|juego|juega|jugamos|juegan|conduzco|conduce|conducimos|quiero|quiere|queremos|prefiero|prefiere|preferimos|duermo|duerme|veo|ve|vemos|hago|hace"
     r"|pued[oe]n?|podemos|deb(?:o|en?|emos)|suel(?:o|en?)|solemos|sé|saben?|sabemos"
     r"|me [a-zñáéíóú]+[oa]|nos [a-zñáéíóú]+mos|se [a-zñáéíóú]+)"
@@ -39,8 +40,8 @@ _OWN_SUBJECT: Final = {
 }
 _FIRST_PERSON: Final = (
     r"(?:(?:no\s+)?(?:soy|somos|estoy|estamos|tengo|tenemos|voy|vamos|doy|hago|hacemos|juego|conduzco|quiero|prefiero|duermo|veo"
-    r"|(?:viv|trabaj|labur|curr|estudi|tom|beb|us|manej|entren|cocin|alquil|enseñ|ensay|necesit|viaj|particip|colabor)(?:o|amos|emos|imos)"
-    r"|me [a-zñáéíóú]+o|nos [a-zñáéíóú]+mos)\s+(?!(?:y|e|o)\b)\S)"
+    r"|(?:viv|trabaj|labur|curr|estudi|tom|beb|us|manej|entren|cocin|alquil|enseñ|ensay|necesit|viaj|particip|colabor|sufr|resid|and|conviv|asist|milit)(?:o|amos|emos|imos)"
+    r"|padezco|conozco|nací|crecí|me [a-zñáéíóú]+o|nos [a-zñáéíóú]+mos)\s+(?!(?:y|e|o)\b)\S)"
 )
 """Matches a Spanish verb in the first person, which begins a clause without naming its subject."""
 _AND: Final = {"en": r"(?:and|but|so|plus|while)", "es": r"(?:y|e|pero|además|mientras que)"}
@@ -64,6 +65,8 @@ _CLAUSE_START: Final = {
     "es": regex(rf"{_OWN_SUBJECT['es']}|{_ADVERB['es']}(?-i:{_FIRST_PERSON})|(?:me|nos|les?|se)\s+\w", re.IGNORECASE),
 }
 _NEW_FIRST_PERSON: Final = regex(rf"\s*,\s+(?={_ADVERB['es']}(?-i:{_FIRST_PERSON}))", re.IGNORECASE)
+_OF_THE_USER: Final = regex(rf"{_ADVERB['es']}(?:{_FIRST_PERSON}|\w+mos\b|he\b|vine\b|(?:me|nos) )")
+"""Matches a Spanish clause whose verb shows that the user is its subject. It then has not the subject of the clause before."""
 _THIRD_PERSON_VERB: Final = regex(r"\s*,?\s+and\s+(?=[a-z]{2,}s\s+\S)")
 """Matches a second verb in the third person: "lives in Leeds and teaches chemistry"."""
 _SUBJECT: Final = {
@@ -172,7 +175,8 @@ def _coordinated(sentence: str, language: str) -> list[str]:
         if begin < max(start, len(subject)) + 1 or len(sentence[start:begin].split()) < _MIN_WORDS:
             continue
         pieces.append(_joined(lead, sentence[start:begin]))
-        start, lead = end, shared
+        is_own = language == "es" and not re.search(r"\byo$", subject) and _OF_THE_USER.match(sentence, end) is not None
+        start, lead = end, "" if is_own else shared
     pieces.append(_joined(lead, sentence[start:]))
     if any(len(piece.split()) < _MIN_WORDS for piece in pieces):
         return [sentence]

@@ -46,10 +46,19 @@ _OPEN_END: Final = regex(
     re.IGNORECASE,
 )
 """Matches the end of a clause whose verb has lost its complement: "The trip is", after its date was cut."""
+_BROKEN: Final = regex(
+    r"\b(?:en|con|de|al?|del|por|para|the|an?|my|mi|in|at|on|to|of|with|for|from)\s+(?:no|y|and|but|pero|que|(?:s?he|it|they|i)(?:['’]?s)?|(?:is|es))\b",
+    re.IGNORECASE,
+)
+"""Matches a preposition or an article whose noun was cut: "Estoy en no llego"."""
 _JOB_ATTRIBUTES: Final = frozenset({"employer", "occupation", "school"})
 _MIN_TOKEN: Final = 3
 _MIN_CHANCE: Final = 0.5
 """Minimum probability with which a claim counts as changed, if it is known that one of several claims has changed."""
+_MIN_LIKELIEST: Final = 0.9
+"""Minimum probability of the likeliest changed claim with which it alone counts as changed."""
+_MIN_LEAD: Final = 0.04
+"""The same for the distance to the probability of the second likeliest claim."""
 _MIN_ENDS_REST: Final = 0.95
 """Minimum probability with which a new statement that mentions a phrase of a claim also ends the rest of the claim."""
 _MIN_ENDS_TOO: Final = 0.99
@@ -73,7 +82,8 @@ def rest_of(sentence: str, new: str, language: str | None, chance: Chance | None
     kept: list[str] = []
     for number, claim in enumerate(claims):
         if number not in changed:
-            ends_too = number - 1 in changed and (points_to_thing(claim) or _is_about(claim, claims[number - 1], language))
+            follows = _is_about(claim, claims[number - 1], language) or _is_consequence(claim, sentence)
+            ends_too = number - 1 in changed and (points_to_thing(claim) or follows)
             kept += [] if ends_too else [claim]
         elif (rest := _rest_of_claim(claim, new, language, chance)) and fold(rest).rstrip(" .") not in fold(new):
             kept.append(rest)  # the new statement does not say it itself
@@ -105,6 +115,10 @@ def _first_changed(claims: Sequence[str], shared: Sequence[int], new: str, langu
     by_rules = {number for number in every if is_changed(claims[number], new, language)}
     if by_rules:
         return by_rules
+    chances = [chance(claim, new) for claim in claims] if chance is not None else []
+    likeliest, second = [*sorted(chances, reverse=True), 0.0, 0.0][:2]
+    if likeliest >= _MIN_LIKELIEST and likeliest - second >= _MIN_LEAD:
+        return {chances.index(likeliest)}
     if max(shared) and shared.count(max(shared)) == 1:
         return {shared.index(max(shared))}
     parallel = {number for number in every if _parallel(claims[number], segments_of(claims[number], language), new, language)}
@@ -113,13 +127,20 @@ def _first_changed(claims: Sequence[str], shared: Sequence[int], new: str, langu
     named = {number for number in every if _names_in(claims[number]) & _names_in(new)}
     if len(named) == 1:
         return named
-    chances = [chance(claim, new) for claim in claims] if chance is not None else []
     return {number for number, each in enumerate(chances) if each >= _MIN_CHANCE} or every
 
 
 def points_to_thing(claim: str) -> bool:
     """Return True if a claim refers to a thing or place that was named before it: "my brother lives there"."""
     return _POINTS_TO_THING.search(claim) is not None
+
+
+def _is_consequence(claim: str, sentence: str) -> bool:
+    """Return True if a claim says what follows from the claim before it: "I work nights, so I sleep till noon"."""
+    return (
+        re.search(rf"\b(?:so|así que|por eso|de modo que) (?:que )?{re.escape(fold(claim).rstrip(' .'))}", fold(sentence))
+        is not None
+    )
 
 
 def _is_about(claim: str, owned: str, language: str) -> bool:
@@ -162,7 +183,8 @@ def _rest_of_claim(claim: str, new: str, language: str, chance: Chance | None) -
         if dropped and _is_listed_again([listed.items[number] for number in dropped], new, language):
             return None
         if dropped and len(dropped) < len(listed.items):
-            return None if _are_days(listed.items, dropped, language) else _clean(listed.without(dropped))
+            left_over = _clean(listed.without(dropped))
+            return None if _are_days(listed.items, dropped, language) or _is_broken(left_over, claim) else left_over
     retired = _retired(claim, new, language)
     if any(change.ended and slot.attribute in _JOB_ATTRIBUTES for slot, change in retired):
         return None  # someone who left a job no longer has its role
@@ -170,16 +192,21 @@ def _rest_of_claim(claim: str, new: str, language: str, chance: Chance | None) -
     changed = _changed_segments(claim, segments, retired, new, language)
     mentioned = [] if changed else _named(segments, new, language)
     changed = changed or mentioned or _no_longer_alone(segments, new)
-    if not changed or _has_ended(segments[0], claim, new, language):
+    if not changed or _has_ended(segments[0].text if retired else claim, claim, new, language):
         return None
     left = [each for each in segments if each not in changed and _is_independent(each, claim, changed, retired)]
     if _retired(_clean("".join(each.text for each in left)), new, language):  # a new day can also change the hour
         left = [each for each in left if each.sort != "time"]
     rest = _clean("".join(each.text for each in left))
     ends_too = chance is not None and mentioned and chance(rest, new) >= _MIN_ENDS_REST
-    if ends_too or _OPEN_END.search(rest) or _retired(rest, new, language):
+    if ends_too or _OPEN_END.search(rest) or _is_broken(rest, claim) or _retired(rest, new, language):
         return None
     return rest if _says_something(left, claim, language) else None
+
+
+def _is_broken(rest: str, claim: str) -> bool:
+    """Return True if the rest of a clause has a preposition without its noun, and the clause itself has none."""
+    return _BROKEN.search(rest) is not None and _BROKEN.search(claim) is None
 
 
 def _are_days(items: Sequence[str], dropped: set[int], language: str) -> bool:
@@ -269,6 +296,15 @@ def _parallel(claim: str, segments: Sequence[Segment], new: str, language: str) 
             differs = each.sort != "other" and comparable and not shared_words(each.text, new)
         if differs:
             found.append(each)
+    times = [number for number, each in enumerate(segments) if each in found and each.sort == "time"]
+    found += [
+        each
+        for number, each in enumerate(segments)
+        if each.sort == "time"
+        and each not in found
+        and {number - 1, number + 1} & set(times)
+        and times_differ(each.text, new, moved=False)
+    ]  # the whole date changes: "wednesday 8 april" of "wednesday 8 april at 2"
     return found
 
 
@@ -279,16 +315,21 @@ def _repeats(phrase: Segment, claim: str) -> bool:
 
 
 def _comparable(old: str, new: str) -> bool:
-    """Return True if two phrases can be two values of one attribute: both contain a name, or both begin with the same word."""
-    return bool(_names_in(old) and _names_in(new)) or old.split(maxsplit=1)[0].casefold() == new.split(maxsplit=1)[0].casefold()
+    """Return True if two phrases can be two values of one attribute.
 
-
-def _has_ended(core: Segment, claim: str, new: str, language: str) -> bool:
-    """Return True if the new statement says that the core of a clause (subject, verb and object) is over.
-
-    The other phrases of the clause are then outdated, too.
+    They can if both contain a name, or if neither does and both begin with the same word.
     """
-    words = meaning(core.text[len(subject_of(claim, language)) :], language)
+    names = bool(_names_in(old)), bool(_names_in(new))
+    return all(names) or (not any(names) and old.split(maxsplit=1)[0].casefold() == new.split(maxsplit=1)[0].casefold())
+
+
+def _has_ended(part: str, claim: str, new: str, language: str) -> bool:
+    """Return True if the new statement says that something in a part of a clause is over.
+
+    The other phrases of the clause are then outdated, too. ``part`` is the whole clause, or only its core (subject, verb and
+    object) if it is known which value of the clause has changed.
+    """
+    words = meaning(part[len(subject_of(claim, language)) :], language)
     return any(ending.things and ending.things <= words for ending in endings_in(new, language))
 
 
