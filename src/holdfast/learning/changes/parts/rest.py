@@ -177,7 +177,7 @@ def _rest_of_claim(claim: str, new: str, language: str, chance: Chance | None) -
     statement mentions it, ``chance`` checks that the new statement does not end the rest, too.
     """
     listed = list_in(claim, language)
-    if listed is not None:
+    if listed is not None and not all(DAYS[language].match(item) for item in listed.items):
         shared = [len(shared_words(item, new) - shared_words(listed.before, new)) for item in listed.items]
         dropped = {number for number, count in enumerate(shared) if count and count == max(shared)}
         if dropped and _is_listed_again([listed.items[number] for number in dropped], new, language):

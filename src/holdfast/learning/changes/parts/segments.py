@@ -22,7 +22,7 @@ _STARTS: Final = {
     ),
     "es": regex(
         rf"(?:(?<=\s)|(?<=,))(?P<word>junto con|con|sol[oa](?=\s+(?:en|desde)\b|$)|en|cerca de|al lado de|detrás de|para|desde|hasta|por|como|durante|antes de|después de|cada|al|a las?|a"
-        rf"|(?:tod[oa]s )?(?:los|el|las) (?={_DAYS['es']}\b))(?=\s|\b)",
+        rf"|(?:tod[oa]s )?(?:los|el|las) (?={_DAYS['es']}\b)|(?=(?:lunes|martes|mi[ée]rcoles|jueves|viernes|s[áa]bados?|domingos?)\b))(?=\s|\b)",
         re.IGNORECASE,
     ),
 }
