@@ -25,6 +25,7 @@ from holdfast.learning.capture import Extractor
 from holdfast.learning.dating import dated, dates_of, reading_of
 from holdfast.learning.input_filter import own_words
 from holdfast.learning.placement import PROJECT, placed
+from holdfast.learning.wish_scores import may_be_wish
 from holdfast.learning.wishes import ReadWish, asked_puts, lifts_off_record, named_subject, read_wish
 from holdfast.presets.base import Preset
 from holdfast.protocols import Clock, MemoryFilter, MessageFilter, SentenceReader, Store, Transaction
@@ -34,6 +35,7 @@ from holdfast.runtime.priority import with_pauses
 from holdfast.text.clean import fold
 from holdfast.text.consent.cues import may_wish
 from holdfast.text.consent.named import person_to_forget
+from holdfast.text.consent.pointing import before_request
 from holdfast.text.consent.rules import fold_places, leaves_mode, remembers_bare, subject_words
 from holdfast.text.consent.told_part import told_part
 from holdfast.text.sentences import split_sentences
@@ -132,7 +134,9 @@ class Wishes:
         if paused and (wish is None or wish.wish != "off_record" or leaves_mode(message.text)):
             lifts = lifts_off_record(message.text, before=said, reader=reader)
             return Plan(wish=wish if lifts else None, lifts=lifts)
-        if remembers_bare(message.text) and (told := self._told_before(message, reader)):
+        if (wish is None or wish.wish == "remember" or remembers_bare(message.text)) and (
+            told := self._told(message, wish, reader)
+        ):
             wish, message, turn = ReadWish(wish="remember", subject=told.text), told, None
         if wish is None or (wish.wish == "off_record" and person_to_forget(message.text)):
             named = self._plan_named(message, said, reader)
@@ -158,11 +162,24 @@ class Wishes:
         tells_more = not wish.everything and any(_is_fact(each, reader=reader) for each in others)
         return Plan(wish=wish, tells_more=tells_more)
 
-    def _told_before(self, message: Message, reader: SentenceReader | None) -> Message | None:
-        """Return the message before one that only asks to remember "that", if the user states a fact in it."""
+    def _told(self, message: Message, wish: ReadWish | None, reader: SentenceReader | None) -> Message | None:
+        """Return what a request to remember "that" points to: a message with the fact, or None if there is no such request.
+
+        The fact is the last one before the request, in the same message or in the user's message before it. ``wish`` is the wish in
+        the message. If it is None, the sentence reader must doubt that the message has no wish.
+        """
+        before = "" if remembers_bare(message.text) else before_request(message.text)
+        if before is None or (before and wish is None and not may_be_wish(message.text, reader)):
+            return None
+        said = split_sentences(before)
+        fact = next((each for each in reversed(said) if _is_fact(each, reader=reader)), "")
+        if fact:
+            return replace(message, text=fact)
         earlier = turn_before(self._store, message)
-        told = earlier[0] if earlier and _may_wish(earlier[0]) else None
-        return told if told is not None and _is_fact(told.text, reader=reader) else None
+        if not earlier or not _may_wish(earlier[0]):
+            return None
+        facts = [each for each in split_sentences(earlier[0].text) if _is_fact(each, reader=reader)]
+        return replace(earlier[0], text=" ".join(facts)) if facts else None
 
     def _plan_part(self, wish: ReadWish, message: Message) -> Plan:
         """Return the plan for a wish not to save something. It can name an earlier part of the session, such as "the bit about Tom".

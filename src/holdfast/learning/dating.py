@@ -38,7 +38,7 @@ _ENGLISH_PAST: Final = regex(
     re.IGNORECASE,
 )
 _EVERY_YEAR: Final = regex(
-    r"\b(?:i(?: was|'m| am) born|born in|birthdays?|b-?day|anniversary|nac[ií]|nacimos|nacid[oa]|cumpl(?:e|o|en|imos)(?: a[nñ]os)?\b(?! (?:los )?\d)|cumplea[nñ]os|aniversario|every year|cada año|todos los años)\b",
+    r"\b(?:i(?: was|'m| am) born|born in|birthdays?|b-?day|anniversary|name ?day|saint's day|(?:mi|su|tu|es el|es su) santo|onom[aá]stico|nac[ií]|nacimos|nacid[oa]|cumpl(?:e|o|en|imos)(?: a[nñ]os)?\b(?! (?:los )?\d)|cumplea[nñ]os|aniversario|every year|cada año|todos los años)\b",
     re.IGNORECASE,
 )
 """Matches words for a yearly day or a day of birth, such as "birthday". The current year must not be added to its date."""

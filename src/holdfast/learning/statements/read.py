@@ -34,6 +34,7 @@ from holdfast.learning.statements.trim import PAUSE, before_question, lasting_re
 from holdfast.protocols.sentence_reader import Reading, SentenceReader
 from holdfast.runtime.regex import regex
 from holdfast.text.consent.cues import may_wish, shows_in_part
+from holdfast.text.consent.pointing import before_request
 from holdfast.text.consent.spelling import respelled
 from holdfast.text.dictation import is_statement
 from holdfast.text.language import detect_language
@@ -196,7 +197,7 @@ def _candidates_in(said: str, previous: str, context: Context) -> Iterator[_Foun
     stated = before_question(sentence)
     if stated and (shorter := context.read(stated)).keep > reading.keep:
         sentence, reading = stated, shorter
-    asked = _asked(sentence, reading, context.books)
+    sentence, asked = _asked_in(sentence, reading, said, context)
     if asked and ANNOUNCEMENT.fullmatch(fold_clause(asked)):  # the fact itself follows
         return
     text = asked or _without_lead(words_to_keep(sentence, reading), context.books)
@@ -258,6 +259,19 @@ def _parts(text: str, books: Sequence[Rulebook]) -> list[tuple[str, StatementRul
         if len(keys) == len(found) > 1 and not any(POINTS_BACK.match(clause) for clause, _ in found):
             return list(found)
     return []
+
+
+def _asked_in(sentence: str, reading: Reading, said: str, context: Context) -> tuple[str, str]:
+    """Return two texts: a sentence, and what it asks to remember, which can be empty.
+
+    If the request points back, both are the words before it: "my boiler is a Vaillant, remember that". They are empty if the user said
+    before what to remember.
+    """
+    asked = _asked(sentence, reading, context.books)
+    told = before_request(sentence) if asked or asks_to_remember(reading, said) else None
+    if told is None:
+        return sentence, asked
+    return (told, told) if len(told.split()) >= _MIN_WORDS else ("", "")
 
 
 def _asked(sentence: str, reading: Reading, books: Sequence[Rulebook]) -> str:

@@ -200,6 +200,7 @@ REMEMBER: Final = (
     rf"{START}(?:keep|bear|have) in mind(?: for (?:next time|later|the future))? ?(?:that |: ?|, ?|(?=(?:my|our|i|i'm|we|i've|im)\b))(?P<fact>.+)",
     rf"{START}(?:(?:make|take|keep) (?:a )?(?:mental )?note|note|jot|write|record|log|store|save|put|add|commit|file)(?: this| it)?(?: down| away)?(?: (?:in|into|to|on|under) (?:your|ur|my|the)? ?{_MEMORY})? ?(?:that (?=(?:my|our|i|i'm|we|we're|the|his|her|he|she|from)\b)|: )(?P<fact>.+)",
     rf"{START}(?:save|store|keep|record|note|log|remember|file|hang on to|hold on to|write|jot|put|add|commit)(?: this| the following)(?: one)?(?: down| away)?(?: (?:in|into|to|on) (?:your|ur|my|the)? ?{_MEMORY}| on file)?(?: for (?:me|later|next time|the future|future reference))? ?[:,-] ?(?P<fact>.+)",
+    rf"{START}(?:add|put|include|append) (?:this |it )?(?:to|with) what (?:you|u)(?:'ve got| have| already)? (?:know|have|got) (?:about|on) (?:me|us)[:,]? (?:that )?(?P<fact>.+)",
     rf"{START}(?:write|note|jot) it down ?[:,-] ?(?P<fact>.+)",
     rf"{START}(?:add|save|store|put|commit|enter)(?: (?:in|into|to) (?:your|ur|my|the)? ?{_MEMORY}) ?(?:that |: ?|(?=(?:my|our)\b))(?P<fact>.+)",
     rf"{START}(?:add|save|store|put|commit|enter) (?P<fact>(?:my|our)\b[^.?]{{2,80}}?) (?:in|into|to) (?:your|ur|the)? ?(?:memory|memories|notes)[.!]*$",

@@ -169,7 +169,7 @@ def find_wish(text: str) -> RuledWish | None:
         lambda book: _off_record(folded, book),
         lambda book: _between_us(folded, book),
         lambda book: _forgetting(original, folded, book, book.forget),
-        lambda book: _remembering(original, folded, book),
+        lambda book: _remembering(text[:_MAX_CHARACTERS], folded, book),  # the fact may contain a quotation
     )
     return next((wish for find in finders for book in patterns() if (wish := find(book)) is not None), None)
 

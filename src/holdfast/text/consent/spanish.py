@@ -7,7 +7,7 @@ from typing import Final
 
 _POLITE: Final = (
     r"(?:(?:por favor|porfa|porfis|ok|oye|oiga|che|mira|a ver|bueno|vale|dale|pues|y|pero|ah|eh|ey|hey|no|si|ya|ahora|entonces|ademas|tambien|solo|hola|disculpa|perdon|"
-    r"bro|tio|tia|wey|guey|boludo|parce|mano|manito|weon|pana|compa|bo|vos|tu|usted|mejor|igual|ay|uy|ups|pucha|nah|po|(?:ja|je|ji)+j?)[\s,.!:-]+)*"
+    r"bro|tio|tia|oe|causa|mijo|mija|hijo|hija|joven|wey|guey|boludo|parce|mano|manito|weon|pana|compa|bo|vos|tu|usted|mejor|igual|ay|uy|ups|pucha|nah|po|(?:ja|je|ji)+j?)[\s,.!:-]+)*"
 )
 _ASKING: Final = (
     r"(?:(?:me )?(?:puedes|podes|podrias|puede|podria|podras|quieres|queres) |(?:quiero|quisiera|necesito|prefiero|preferiria|me gustaria|te pido|le pido|os pido|pido|te ruego|ruego|"
@@ -189,6 +189,9 @@ REMEMBER: Final = (
     rf"{START}{_RECALL}(?: siempre| por favor| porfa| tambien| bien)?(?: de)? ?(?:que |esto ?[:,-] ?|lo siguiente ?[:,-] ?|: ?|, (?=mi|soy|tengo)|(?=mis? (?!casa de verano)|nuestr))(?P<fact>.+)",
     rf"{START}(?:no (?:te |se |me |lo |os )?olvid(?:es|e|en|eis|ar)|(?:que )?no se (?:te|le|os) olvide|no vayas? a olvidar(?:te)?|nunca (?:te )?olvides|no te vayas a olvidar)(?: nunca| por favor)?(?: de)? ?(?:que |: ?|(?=mis? ))(?P<fact>.+)",
     rf"{START}{_WRITE}(?: por favor| porfa| siempre| bien)?(?: (?:en|a) (?:tu|tus|la|mi|mis) {_MEMORY})?(?: para (?:siempre|la proxima|mas adelante|el futuro|despues|otra vez|otras charlas|luego))?(?: de)? ?(?:que |esto ?[:,-] ?|lo siguiente ?[:,-] ?|: ?|, ?(?=mi|soy|tengo|me)|(?=mis? |nuestr))(?P<fact>.+)",
+    rf"{START}(?:toma|tome|tomá) (?:buena )?nota(?:,? (?:por favor|porfa))?[:,-] ?(?P<fact>(?:mis?|en mi|soy|tengo|somos|no|nunca|siempre|vivo|trabajo|nuestr\w+|la|el|los|las)\b.+)",
+    rf"{START}(?:anad|agreg|sum|inclu|pon|apunt|anot)\w{{1,4}} a lo que (?:ya )?(?:sab|ten|tien|conoc)\w+ (?:de|sobre) (?:mi|nosotros)[:,]? (?:que )?(?P<fact>.+)",
+    rf"{START}(?:reten|retene|retenga|retengas|no pierdas de vista|no vayas? a perder de vista|no lo (?:pierdas?|vaya a perder) de vista)(?: nunca| jamas)?(?: (?:una|esta|este|un|lo siguiente|esto)(?: \w+)?)? ?: ?(?P<fact>.+)",
     rf"{START}(?:guard|anot|apunt)(?:a|á|e|ate)(?:melo|lo|telo)(?: en (?:tu|la) memoria)? ?[:,-] ?(?P<fact>.+)",
     rf"{START}(?:qued[ae]te|quedese) con (?:(?:esto|(?:este|un) dato|una cosa|lo siguiente) ?[:,-] ?|que )(?P<fact>.+)",
     r"^\W*(?:(?:oye|por favor|me) )*(?:puedes|podes|puede|podrias|podria)(?: usted)? (?:guardar|anotar|apuntar|recordar|registrar|memorizar)(?:me)? (?P<fact>(?:mi|mis|(?:el|la|los|las) [^?]{2,40} de mis?) [^?]{2,40}\?\s*\w.*)",
