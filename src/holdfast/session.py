@@ -9,7 +9,7 @@ from typing import Any, Self
 
 from holdfast.by_id.erasing import erase_target
 from holdfast.consent.off_record import OFF_RECORD_UNTIL
-from holdfast.consent.wishes import Plan
+from holdfast.consent.plans import Plan
 from holdfast.errors import HoldfastError, NotFound
 from holdfast.messages import Acts, earlier, make_message, with_redactions
 from holdfast.protocols import MessageFilter, Reads, Transaction

@@ -11,12 +11,13 @@ from holdfast.presets.base import Preset
 from holdfast.protocols import MemoryFilter, MessageFilter, Store
 from holdfast.recall.reader import Reader
 from holdfast.runtime.regex import regex
+from holdfast.text.consent.rules import subject_words
 from holdfast.text.language import detect_language
 from holdfast.text.sentences import split_sentences
 from holdfast.text.terms import document_terms, query_terms
 from holdfast.types import Hit, Memory, Message, Scope
 
-__all__ = ["About", "Terms", "find_about", "find_everything", "find_known", "without_reason"]
+__all__ = ["About", "Terms", "find_about", "find_everything", "find_known", "find_mentioned", "without_reason"]
 
 _MAX_HITS: Final = 100
 _MIN_SHARE: Final = 0.5
@@ -69,6 +70,11 @@ class About:
     That part is empty if the whole memory is about the subject.
     """
     messages: tuple[Message, ...] = ()
+
+    @property
+    def is_empty(self) -> bool:
+        """True if nothing is stored about the subject."""
+        return not self.memories and not self.messages
 
 
 def find_everything(store: Store, preset: Preset, scope: Scope, now: datetime) -> About:
@@ -124,6 +130,26 @@ def find_known(reader: Reader, scope: Scope, name: str, *, is_fact: Callable[[st
     return About(memories=memories, messages=messages) if is_known else About()
 
 
+def find_mentioned(reader: Reader, scope: Scope, clauses: Sequence[str]) -> About:
+    """Return a user's own memories that the clauses of a wish mention, and the messages with the same words.
+
+    It is for wishes that name their subject in unforeseen words: "the part about the scan, lose that". ``clauses`` are the clauses of
+    the message, the one with the wish first. The first clause decides that has words of stored memories. The memories with the most
+    of these words are returned.
+    """
+    for clause in clauses:
+        terms = Terms(subject_words(clause), reader.preset.languages)
+        owned = [hit for hit in _recalled(reader, scope, clause) if _is_owned(hit, scope, reader.preset)] if terms.wanted else []
+        memories = [hit.memory for hit in owned if hit.memory]
+        most = max((terms.share(str(memory)) for memory in memories), default=0.0)
+        if most:
+            found = [memory for memory in memories if terms.share(str(memory)) == most]
+            known = terms.found_in(" ".join(map(str, found)))
+            messages = [hit.message for hit in owned if hit.message and known.share(hit.found.text) == 1]
+            return About(memories=tuple((memory, _remainder(memory, known, 1)) for memory in found), messages=tuple(messages))
+    return About()
+
+
 def without_reason(subject: str) -> str:
     """Return a subject without the reason that follows it: "my locker number, they moved us" becomes "my locker number".
 
@@ -170,12 +196,23 @@ class Terms:
     """The search terms of the subject that the user wants the assistant to forget."""
 
     def __init__(self, subject: str, languages: Sequence[str]) -> None:
-        self.wanted = query_terms(subject, languages)
+        self.wanted = [each for each in query_terms(subject, languages) if each]
+
+    def found_in(self, text: str) -> "Terms":
+        """Return the terms that a text contains."""
+        words = _words_of(text)
+        known = Terms("", ())
+        known.wanted = [spellings for spellings in self.wanted if not spellings.isdisjoint(words)]
+        return known
 
     def share(self, text: str) -> float:
         """Return the fraction of the subject's terms that a text contains."""
-        words = {term for language in ("en", "es") for term in document_terms(text, language)}
+        words = _words_of(text)
         return sum(not spellings.isdisjoint(words) for spellings in self.wanted) / len(self.wanted)
+
+
+def _words_of(text: str) -> set[str]:
+    return {term for language in ("en", "es") for term in document_terms(text, language)}
 
 
 def _remainder(memory: Memory, terms: Terms, floor: float) -> str:

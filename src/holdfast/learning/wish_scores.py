@@ -19,7 +19,7 @@ from holdfast.text.consent.cues import (
 from holdfast.text.consent.rules import WishName, fold_places, reports_nothing
 from holdfast.text.sentences import split_sentences
 
-__all__ = ["MAX_CHARACTERS", "certain_wish", "is_readable", "may_be_wish", "may_contain_wish", "wishes_of"]
+__all__ = ["MAX_CHARACTERS", "certain_wish", "is_readable", "may_be_wish", "may_contain_wish", "may_forget", "wishes_of"]
 
 _MIN_SURE: Final[Mapping[WishName, float]] = {"off_record": 0.75, "forget": 0.9, "remember": 0.8}
 """Minimum probability of each wish in a message with the usual words of the wish. If it is reached, no rule needs to match.
@@ -67,6 +67,7 @@ _MIN_FORGET_IN_PART: Final = 0.15
 It applies if the sentence reader finds a wish to forget in the whole message.
 """
 _MIN_LIKELY: Final = 0.5
+"""Probability from which on a wish, or no wish, is likelier than not."""
 _PAST: Final = regex(r"\b\w{2,}[óé]\b")
 """Matches a Spanish verb in the past tense, such as "guardó". Without its accent, it looks like "guardo" or "guarde"."""
 MAX_CHARACTERS: Final = 600
@@ -197,6 +198,11 @@ def _keeping(wishes: Mapping[Wish, float]) -> float:
 def may_be_wish(text: str, reader: SentenceReader | None) -> bool:
     """Return True if a wish in a text is likelier than none, or if there is no sentence reader."""
     return reader is None or wishes_of(reader, text[:MAX_CHARACTERS], "")["none"] < _MIN_LIKELY
+
+
+def may_forget(text: str, reader: SentenceReader | None) -> bool:
+    """Return True if a text probably asks to forget something. Without a sentence reader, the result is False."""
+    return reader is not None and wishes_of(reader, text[:MAX_CHARACTERS], "")["forget"] >= _MIN_LIKELY
 
 
 def is_readable(text: str) -> bool:

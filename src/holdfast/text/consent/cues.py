@@ -174,6 +174,31 @@ _OF_A_TEXT: Final = regex(
 )
 
 
+_FORGETTING: Final = regex(
+    r"\b(?:forget|erase|delete|remove|drop|lose|wipe|purge|scrub|unlearn|discard|expunge|get rid of)\b"
+    r"|\b(?:olvid|borr|elimin|suprim|desgrab|quit)(?:a|e|es|ar|en|ad|i|al|at|el|es)?(?:te|se|me|lo|la|los|las|melo|mela|telo|telas?)?\b|\bdej(?:a|e|es|ar) de (?:recordar|saber|guardar|tener)\w*"
+)
+_OWN_FORGETTING: Final = regex(r"\b(?:i|we|he|she|they|yo|me|se me) (?:\w+ ){0,2}(?:forget|lose|drop|delete|olvid|borr)\w*")
+
+
+def asks_to_forget(folded: str) -> bool:
+    """Return True if a text has a verb that asks to forget something, such as "lose that" or "olvídate de".
+
+    ``folded`` is the text in lower case, without accents.
+    """
+    return _FORGETTING.search(_OWN_FORGETTING.sub(" ", folded)) is not None
+
+
+_POINTING: Final = regex(
+    r"\b(?:it|that|this|them|those|these|him|her)\b|\w{3,}(?:lo|la|los|las)\b|\b(?:lo|la|los|las|eso|esto) \w+|\bolvida[d]?o\b"
+)
+
+
+def points_to_something(folded: str) -> bool:
+    """Return True if a clause has a pronoun that can stand for what was said before. It is in lower case, without accents."""
+    return _POINTING.search(folded) is not None
+
+
 def is_of_a_text(folded: str) -> bool:
     """Return True if a message mentions a text such as a letter or a file: "delete the last line of the letter".
 
