@@ -98,6 +98,45 @@ def test_a_text_about_several_things_loses_only_the_sentence_about_the_subject(m
     assert memory.get(stored.id).text == "Lives in Lyon. Plays the violin. Works at Acme."
 
 
+@pytest.mark.parametrize(
+    ("told", "wish", "left"),
+    [
+        ("I have gout and I coach a rowing crew in Henley.", "Forget that I have gout.", "I coach a rowing crew in Henley."),
+        ("Tengo psoriasis y enseño solfeo en Huesca.", "Olvida que tengo psoriasis.", "Enseño solfeo en Huesca."),
+        ("My son Otto has a lisp, and I'm a glazier.", "lose the bit on Otto's lisp please", "I'm a glazier."),
+    ],
+)
+def test_only_the_claims_about_the_subject_are_taken_out_of_a_sentence(memory: Engine, told: str, wish: str, left: str) -> None:
+    memory.remember(told, user="ana")
+    done = _wish(memory, wish)
+    assert _texts(memory) == {left}
+    assert done.undo is not None
+    memory.undo(done.undo)
+    assert _texts(memory) == {told}
+
+
+def test_a_claim_that_continues_the_one_about_the_subject_is_forgotten_with_it(memory: Engine) -> None:
+    memory.remember("My tattoo is on my back and shows a fox.", user="ana")
+    _wish(memory, "Forget my tattoo.")
+    assert _texts(memory) == set()
+
+
+@pytest.mark.parametrize(
+    "wish",
+    [
+        "Bit sad today. Could you forget about Biscuit please, I can't bear it.",
+        "that thing about Biscuit, wipe it. the kids read this too",
+        "Regarding Biscuit, I'd be grateful if you discarded that from your records.",
+        "lo de Biscuit ya no lo recuerdes más, que me da pena",
+    ],
+)
+def test_a_wish_takes_what_its_own_clause_or_the_one_before_it_mentions(memory: Engine, wish: str) -> None:
+    memory.remember("The user has a beagle called Biscuit.", user="ana")
+    memory.remember("The user is sad on Sundays.", user="ana")
+    _wish(memory, wish)
+    assert _texts(memory) == {"The user is sad on Sundays."}
+
+
 def test_a_wish_to_forget_changes_nothing_if_no_memory_is_about_the_subject(memory: Engine) -> None:
     memory.remember("Lives in Lyon.", user="ana")
     done = _wish(memory, "Forget what I told you about my allergy to shellfish.")

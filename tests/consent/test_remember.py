@@ -101,6 +101,29 @@ def test_a_request_to_remember_that_stores_the_message_before(memory: Engine, fa
     assert [each.text for each in memory.memories(user="ana")] == [fact]
 
 
+@pytest.mark.parametrize(
+    ("text", "stored"),
+    [
+        ("The spare key is under the fern. Please remember that for next time.", "The spare key is under the fern."),
+        ("I'm left-handed, you'll want to remember that because I'll ask about tools a lot.", "I'm left-handed"),
+        ("My nephew is deaf, bear it in mind and tell me which films have subtitles", "My nephew is deaf"),
+        ("Soy zurda, tenlo en cuenta para las tijeras.", "Soy zurda"),
+        ("Mi vecina cuida al gato, apúntalo porfa que luego se me pasa", "Mi vecina cuida al gato"),
+    ],
+)
+def test_a_request_to_remember_that_stores_what_the_message_says_before_it(memory: Engine, text: str, stored: str) -> None:
+    with memory.session(user="ana") as session:
+        session.add("user", text)
+    memory.drain()
+    asked = [each.text for each in memory.memories(user="ana") if each.origin == "explicit"]
+    assert asked == [stored]
+
+
+def test_a_fact_that_the_user_asks_to_remember_keeps_its_quotations(memory: Engine) -> None:
+    memory.session(user="ana").add("user", 'Remember that at my shop we never say "cheap", we say "good value".')
+    assert [each.text for each in memory.memories(user="ana")] == ['at my shop we never say "cheap", we say "good value".']
+
+
 def test_a_request_to_save_that_is_not_about_a_task(memory: Engine) -> None:
     session = memory.session(user="ana")
     session.add("user", "Write a poem about the sea.")

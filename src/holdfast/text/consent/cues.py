@@ -177,6 +177,7 @@ _OF_A_TEXT: Final = regex(
 _FORGETTING: Final = regex(
     r"\b(?:forget|erase|delete|remove|drop|lose|wipe|purge|scrub|unlearn|discard|expunge|get rid of)\b"
     r"|\b(?:olvid|borr|elimin|suprim|desgrab|quit)(?:a|e|es|ar|en|ad|i|al|at|el|es)?(?:te|se|me|lo|la|los|las|melo|mela|telo|telas?)?\b|\bdej(?:a|e|es|ar) de (?:recordar|saber|guardar|tener)\w*"
+    r"|\bno (?:(?:te|se|lo|la|los|las) ){0,2}(?:recuerd|acuerd|guard|conserv|teng)\w+ (?:mas|ya)\b|\b(?:stop|no longer|not) (?:remember|keep|stor)\w* [^.!?]*\b(?:any ?more|any longer)\b"
 )
 _OWN_FORGETTING: Final = regex(r"\b(?:i|we|he|she|they|yo|me|se me) (?:\w+ ){0,2}(?:forget|lose|drop|delete|olvid|borr)\w*")
 
