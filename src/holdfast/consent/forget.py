@@ -130,23 +130,27 @@ def find_known(reader: Reader, scope: Scope, name: str, *, is_fact: Callable[[st
     return About(memories=memories, messages=messages) if is_known else About()
 
 
-def find_mentioned(reader: Reader, scope: Scope, clauses: Sequence[str]) -> About:
+def find_mentioned(reader: Reader, scope: Scope, clauses: Sequence[str], *, is_fact: Callable[[str], bool]) -> About:
     """Return a user's own memories that the clauses of a wish mention, and the messages with the same words.
 
     It is for wishes that name their subject in unforeseen words: "the part about the scan, lose that". ``clauses`` are the clauses of
-    the message, the one with the wish first. The first clause decides that has words of stored memories. The memories with the most
-    of these words are returned.
+    the message, the one with the wish first. The first clause decides that has words of stored memories, or of messages in which the
+    user states a fact. The memories, or messages, with the most of these words are returned.
     """
     for clause in clauses:
         terms = Terms(subject_words(clause), reader.preset.languages)
-        owned = [hit for hit in _recalled(reader, scope, clause) if _is_owned(hit, scope, reader.preset)] if terms.wanted else []
+        hits = _recalled(reader, scope, clause) if terms.wanted else []
+        owned = [hit for hit in hits if _is_owned(hit, scope, reader.preset)]
         memories = [hit.memory for hit in owned if hit.memory]
-        most = max((terms.share(str(memory)) for memory in memories), default=0.0)
+        told = [hit.message for hit in owned if hit.message and hit.message.role == "user"]
+        texts = [str(memory) for memory in memories if terms.share(str(memory))]
+        texts = texts or [each.text for each in told if terms.share(each.text) and is_fact(each.text)]
+        most = max(map(terms.share, texts), default=0.0)
         if most:
+            known = terms.found_in(" ".join(text for text in texts if terms.share(text) == most))
             found = [memory for memory in memories if terms.share(str(memory)) == most]
-            known = terms.found_in(" ".join(map(str, found)))
-            messages = [hit.message for hit in owned if hit.message and known.share(hit.found.text) == 1]
-            return About(memories=tuple((memory, _remainder(memory, known, 1)) for memory in found), messages=tuple(messages))
+            messages = tuple(hit.message for hit in owned if hit.message and known.share(hit.found.text) == 1)
+            return About(memories=tuple((memory, _remainder(memory, known, 1)) for memory in found), messages=messages)
     return About()
 
 

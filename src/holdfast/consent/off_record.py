@@ -74,7 +74,7 @@ def is_withheld(
     is_user = role == "user"
     stays = None if lifts or (is_user and until == "next") else until
     if reach is not None:
-        waits = "rest" if reach == "rest" or stays == "rest" else "next" if reach in ("next", "around") else stays
+        waits = "rest" if reach in ("rest", "all") or stays == "rest" else "next" if reach in ("next", "around") else stays
         return True, waits
     if lifts:
         return False, None

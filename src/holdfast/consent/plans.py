@@ -118,7 +118,8 @@ class Planner:
             chances = [reader.read(each).wishes for each in clauses]
             place = max(range(len(clauses)), key=lambda number: chances[number]["forget"] + chances[number]["off_record"])
         before = clauses[:place][::-1] if points_to_something(fold_places(clauses[place])) else []
-        return find_mentioned(self._reader, message.scope, [clauses[place], *before])
+        is_fact = partial(_is_fact, reader=reader)
+        return find_mentioned(self._reader, message.scope, [clauses[place], *before], is_fact=is_fact)
 
     def _told(self, message: Message, wish: ReadWish | None, reader: SentenceReader | None) -> Message | None:
         """Return what a request to remember "that" points to: a message with the fact, or None if there is no such request.
@@ -145,16 +146,17 @@ class Planner:
         If the session has such a part, the wish covers it and its own message, and not the messages next to it. If the message asks to
         forget something that memories of other sessions mention, it is a wish to forget.
         """
-        part = told_part(message.text) if wish.reach != "rest" else ""
+        part = told_part(message.text) if wish.reach not in ("rest", "all") else ""
         if part and turns_about(self._store, message, part, self._preset):
             return Plan(wish=replace(wish, reach="message"), part=part)
         if (
-            wish.reach != "rest"
+            wish.reach not in ("rest", "all")
             and asks_to_forget(fold_places(message.text))
             and (about := self._mentioned(message, reader)).memories
         ):
             return Plan(wish=ReadWish(wish="forget"), about=about)
-        return Plan(wish=wish)
+        is_elsewhere = bool(part) and wish.reach == "message"  # other words for what was said just before
+        return Plan(wish=replace(wish, reach="previous") if is_elsewhere else wish)
 
     def _plan_named(self, message: Message, before: str, reader: SentenceReader | None) -> Plan:
         """Return the plan for a message such as "forget the tattoo".
@@ -193,7 +195,7 @@ class Planner:
         found = self._by(wish.subject, scope, "words")
         if found.is_empty:
             found = self._by(short, scope, "words")
-        if not found.memories and (mentioned := self._mentioned(message, reader)).memories:
+        if not found.memories and not (mentioned := self._mentioned(message, reader)).is_empty:
             found = About(
                 memories=mentioned.memories,
                 messages=tuple({each.id: each for each in (*found.messages, *mentioned.messages)}.values()),

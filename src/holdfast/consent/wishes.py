@@ -75,7 +75,7 @@ class Wishes:
                 own = replace(message, text=own_words(message.text))  # the sender of a pasted e-mail makes no wishes
                 plan = self._planner.plan(own, last, paused=paused) if may_wish_in(own) else plan
             plans.append(plan)
-            paused = (paused or (plan.wish is not None and plan.wish.reach == "rest")) and not plan.lifts
+            paused = (paused or (plan.wish is not None and plan.wish.reach in ("rest", "all"))) and not plan.lifts
             last = message
         return plans
 
@@ -117,7 +117,7 @@ class Wishes:
             if plan.part:
                 about = turns_about(tx, stored, plan.part, self._preset)
                 ids = [*withhold(tx, about, self._preset, self._clock.now()), *ids]
-            if plan.wish.reach in ("previous", "around"):
+            if plan.wish.reach in ("previous", "around", "all"):
                 ids = [*withhold_previous(tx, stored, self._preset, self._clock.now()), *ids]
             return replace(stored, consent=Consent(wish="off_record", messages=tuple(ids)))
         consent = Consent(wish="resume") if plan.lifts else None

@@ -152,7 +152,7 @@ def _is_off_record(
     talk.after_withheld, talk.off_record_until = is_withheld(
         message.role, talk.off_record_until, wish.reach, after_withheld=talk.after_withheld, lifts=wish.lifts
     )
-    if wish.reach in ("previous", "around"):
+    if wish.reach in ("previous", "around", "all"):
         if preset.keep_off_record:
             withhold_previous(tx, message, preset, now)
         elif found := turn_before(tx, message):

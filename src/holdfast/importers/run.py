@@ -283,7 +283,7 @@ class Import:
             wish = ReadySaid()
             if record.role == "user" and record.origin in (None, "user") and record.action is None:
                 wish = self._read_wish(record.text)
-                self._paused = (self._paused or wish.reach == "rest") and not wish.lifts
+                self._paused = (self._paused or wish.reach in ("rest", "all")) and not wish.lifts
             talk.last_at = talk.time_of(record, now)
             stored = not is_empty(record) and find_said(self._store, talk, record) is None
             found[id(record)] = replace(wish, message=make_said(talk, record, talk.last_at, now)) if stored else wish

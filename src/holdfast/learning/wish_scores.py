@@ -115,9 +115,14 @@ def certain_wish(text: str, before: str, reader: SentenceReader) -> tuple[WishNa
     possible = [wish for wish in _MIN_SURE if may_wish(wish, words)]
     if found := _of_whole(first, whole, words, possible):
         return found, 0.0
-    readings = [first, *(wishes_of(reader, part, before) for part in texts[1:] if possible)]
+    readings = [first, *(wishes_of(reader, part, before) for part in texts[1:] if _has_words(part, possible))]
     found = _of_parts(whole, readings, possible, before=before, reader=reader)
     return (found, 0.0) if found else (None, min(each["none"] for each in readings))
+
+
+def _has_words(part: str, wishes: Sequence[WishName]) -> bool:
+    folded = _folded(part)
+    return any(may_wish(wish, folded) for wish in wishes)
 
 
 def _of_whole(wishes: Mapping[Wish, float], whole: str, words: str, possible: Sequence[WishName]) -> WishName | None:

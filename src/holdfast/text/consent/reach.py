@@ -14,12 +14,12 @@ from holdfast.text.consent.rules import POLITE, fold_places, is_stop_word, own_w
 
 __all__ = ["Reach", "reach_of"]
 
-Reach: TypeAlias = Literal["message", "previous", "next", "rest", "around"]
+Reach: TypeAlias = Literal["message", "previous", "next", "rest", "around", "all"]
 """Which messages an off-the-record wish covers.
 
 ``message``: the message with the wish. ``previous``: also the user's message before it. ``next``: also the user's next
 message. ``around``: also the messages before and after it. ``rest``: all messages until the user lifts the wish or the
-session ends.
+session ends. ``all``: these and the message before.
 """
 
 _MIN_CONTENT_WORDS: Final = 4
@@ -81,6 +81,7 @@ _CONSUMED: Final = regex(
 _COLON: Final = regex(r"[:–—]\s*\w|\s-+\s+\w")
 _ANNOUNCES: Final = regex(
     r"\b(?:(?:i|we)(?:'ve| have)?(?: got| have)? (?:a|another|something|one)(?: big| little| small| dark)? ?(?:secret|confession|private|personal)|"
+    r"(?:there(?:'s| is) |hay )?(?:something|algo|una cosa) (?:that |que )?(?:i|i'd|i would|me|te)? ?(?:really )?(?:want|need|have|like|wanted|quiero|quisiera|necesito|queria|tengo que|gustaria) (?:to )?(?:tell you|say|share|confess|contar|decir|confesar)\w*|"
     r"(?:can|could|may) (?:we|i) (?:talk|tell you|ask you|say)(?: something| this)?|(?:let me|i want to|i need to) tell you something|"
     r"you (?:can'?t|mustn'?t|must not|won'?t|shouldn'?t)(?: ever)? (?:remember|repeat|tell|keep|save)(?: it| this| that| anyone| anybody)?|"
     r"promise(?: me)?|any of (?:it|this|that)|anywhere|"
@@ -93,7 +94,11 @@ _ONLY_HERE: Final = regex(
     r"\b(?:(?:just|only|strictly|solo|solamente|nomas|unicamente|nada mas) (?:es )?(?:for|para|por|en) (?:this|est[ae]) \w+|for this \w+ only)\b"
 )
 """Matches "just for this conversation" and similar words. They do not mean that the wish covers all later messages."""
-_ANYTHING: Final = regex(r"\b(?:anything|nothing|everything|no more|nada|ningun\w*|todo)\b")
+_OF_THIS: Final = regex(r"\b(?:nothing|none|any|anything|nada) (?:of|about|from|de) (?:this|esto)\b")
+"""Matches "nothing of this" and similar words. They mean what was said before, too."""
+_ANYTHING: Final = regex(
+    r"\b(?:anything|nothing|everything|no more|nada|ningun\w*(?! (?:parte|sitio|lado|lugar|registro)\b)|todo)\b"
+)
 """Matches "anything", "nothing" and similar words.
 
 A wish with such a word covers the following messages, if its own message has no content.
@@ -134,7 +139,14 @@ def reach_of(text: str, tells: Callable[[str], bool] = lambda part: True) -> Rea
         return "message"
     if _only_announces(folded) or any(book.next.search(wish) for book in books):
         return "next"
-    return "rest" if _ANYTHING.search(_OF_THAT.sub(" ", wish)) else "around"
+    return _reach_without_content(wish)
+
+
+def _reach_without_content(wish: str) -> Reach:
+    """Return which messages a wish covers that says neither what nor which messages."""
+    if not _ANYTHING.search(_OF_THAT.sub(" ", wish)):
+        return "around"
+    return "all" if _OF_THIS.search(wish) else "rest"
 
 
 def _points_back(wish: str, contents: Sequence[_Segment]) -> bool:

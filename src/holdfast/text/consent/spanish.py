@@ -23,7 +23,7 @@ KEEP: Final = (
     r"(?:(?:guard|anot|apunt|registr|grab|conserv|almacen|archiv)(?:es|e|en|eis|is|ar|as|a|ando|ara|aras|ase|ases)|"
     r"recuerd(?:es|e|en|as|a)|recordeis|recordar|recordes|memori(?:ces|ce|zar|zas|za|zando)|recordando|"
     r"reten(?:gas|ga|gan|er)|te quedes con|se quede con|quedarte con|te acuerdes de|se acuerde de|tomes? (?:nota|notas|apuntes) de|lleves registro de|dejes? (?:constancia|registro|rastro) de|"
-    r"met(?:as|a) en (?:tu|la) memoria|agregu(?:es|e)|anad(?:as|a))"
+    r"met(?:as|a)(?:lo|la)? en (?:tus?|sus?|la) (?:memoria|recuerdos|notas|archivos?|registros?)|agregu(?:es|e)|anad(?:as|a))"
 )
 _REPORTS: Final = (
     r"no (?:(?:me|te|se|nos|lo|la|los|las) )*(?:recuerdas?|memoriza|(?:guard|anot|apunt|registr|grab|conserv|almacen|archiv)a)\b"

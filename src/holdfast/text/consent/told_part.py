@@ -15,9 +15,7 @@ _BIT: Final = (
     r"(?:said|told (?:you|u)|mentioned|wrote)|anything|everything)(?: i (?:said|told (?:you|u)|mentioned))? (?:about|on|regarding|with|concerning)"
 )
 _NAMED_BIT: Final = r"(?:the|that|all the) (?P<about>\w+(?: \w+)?) (?:thing|bit|part|stuff|story|news|business)"
-_TOLD: Final = (
-    r"(?:te |os |le |les )?(?:dije|conte|comente|mencione|acabo de (?:contar|decir)(?:te)?|he (?:dicho|contado|comentado))"
-)
+_TOLD: Final = r"(?:te |os |le |les )?(?:dije|conte|comente|mencione|acabo de (?:contar|decir|soltar|confesar|escribir|mandar|mencionar|comentar)(?:te)?|he (?:dicho|contado|comentado))"
 _BEFORE: Final = r"(?:antes|ayer|recien|hace (?:un )?\w+|al principio)"
 _NAMED_TOLD: Final = rf"(?:el|la|los|las) (?P<about>\w+(?: \w+)?) que {_TOLD}(?: {_BEFORE})?"
 _LO: Final = (
@@ -28,7 +26,7 @@ _DO_NOT_KEEP: Final = rf"{english.NOT} (?:please |ever |just )*{english.KEEP}"
 _LEAVE_OUT: Final = rf"(?:{_DO_NOT_KEEP}|(?:leave|keep) (?:that|it|this|those)\b)"
 _NO_KEEP: Final = (
     rf"(?:por favor |porfa |mejor )?(?:{spanish.NOT}(?: (?:lo|la|los|las))? {spanish.KEEP}"
-    r"|no (?:quede|quedara|se quede|conste|figure|aparezca|este)(?: \w+)? en (?:tu|tus|su|sus|la|el|ning\w+)\b)"
+    r"|no (?:te |se |le )?(?:quede|quedara|conste|figure|aparezca|este)(?: \w+){0,3} en (?:tu|tus|su|sus|la|el|ning\w+)\b)"
 )
 _LEAVE: Final = r"(?:leave|keep) (?:out|off)"
 """Matches the verb of "leave out the bit about Tom"."""
