@@ -257,9 +257,13 @@ _RULES: Final[tuple[tuple[re.Pattern[str], bool, Callable[[re.Match[str], dateti
         (r"\b(?:ayer|anoche)\b", True, _days(-1)),
         (r"\b(?:tomorrow)\b", False, _days(1)),
         # "la reunión de mañana" is tomorrow's, but "nada de mañana" and "turno de mañana" are about mornings.
-        (r"\b(?:el|la|los|las|lo|mi|mis|tu|su|del|al) (?:(?!turno|horario|nada)\w+ )?de manana\b(?! siguiente)", True, _days(1)),
         (
-            r"(?<!la )(?<!esta )(?<!esa )(?<!otra )(?<!una )(?<!cada )(?<!media )(?<!de )\bmanana\b(?! (?:siguiente|es otro))",
+            r"\b(?:el|la|los|las|lo|mi|mis|tu|su|del|al) (?:(?!turno|horario|nada)\w+ )?de manana\b(?! siguiente| o )",
+            True,
+            _days(1),
+        ),
+        (
+            r"(?<!la )(?<!esta )(?<!esa )(?<!otra )(?<!una )(?<!cada )(?<!media )(?<!de )\bmanana\b(?! (?:siguiente|es otro|o (?:de |por )?(?:la )?(?:tarde|noche)))",
             True,
             _days(1),
         ),

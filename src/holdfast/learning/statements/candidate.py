@@ -53,7 +53,7 @@ _MOMENT_WEIGHT: Final = -1.5
 In 45 real conversations, a judge found 38 to 50 % of such memories useful, and 76 % of the others. The network's training text has
 too few of them: what people consider there is mostly a change of their lives.
 """
-_REPLY_WEIGHT: Final = 0.4
+_REPLY_WEIGHT: Final = 1.0
 """Weight of an added question. Judged replies are useful down to a lower score than other memories."""
 _HOME_WEIGHT: Final = 2.0
 """Weight of a home or a move that a rule recognizes. The network rates names of places that it does not know too low."""

@@ -11,6 +11,8 @@ from holdfast.text.sentences import split_sentences
 __all__ = ["answered_question", "chosen_statement", "leaves_person_out", "leaves_topic_out", "words_to_answer"]
 
 _STOP: Final = regex(r"\s*[,;:(–—]\s+(?:(?:and|but|so|y|pero)\s+)?|\s+-+\s+|\s+(?:but|pero)\s+")
+_ALTERNATIVE: Final = regex(r"\W*(?:or|o|u)\b")
+"""Matches the second alternative of a question: "Shall I commit to main, or open a PR?"."""
 _SPEAKER: Final = regex(r"\b(?:i|i'\w+|im|me|my|mine|we|we'\w+|our|us|yo|mi|mis|nos|nosotr[oa]s|nuestr[oa]s?)\b")
 _BARE: Final = regex(
     r"\W*(?:(?:and|what about|how about|y|que tal)\s+)?(?:you|yourself|u|tu|vos|usted(?:es)?|ti)\s*\?*$"
@@ -60,7 +62,7 @@ def answered_question(told: Sequence[str]) -> str:
     """
     question = next((said for said in reversed(told) if said.endswith("?")), "")
     stops = list(_STOP.finditer(question))
-    if stops and _SPEAKER.search(fold_clause(question)):
+    if stops and _SPEAKER.search(fold_clause(question)) and not _ALTERNATIVE.match(fold_clause(question[stops[-1].end() :])):
         question = question[stops[-1].end() :]
     if len(question.split()) < _MIN_QUESTION_WORDS and not question.startswith("¿"):
         return ""
