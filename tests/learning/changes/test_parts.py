@@ -172,6 +172,43 @@ def test_a_change_ends_every_claim_that_it_names_and_surely_ends() -> None:
     assert rest_of(old, new, "es", _chance_of("espinacas")) == ["Don Anselmo toma Sintrom"]
 
 
+def test_the_reader_says_which_claim_of_a_sentence_has_changed() -> None:
+    old, new = "I get paid on the 15th and rent is due on the 1st", "they changed payday to the 20th"
+    assert rest_of(old, new, "en", _chance_of("paid")) == ["Rent is due on the 1st"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "language", "left"),
+    [
+        ("I work nights at Tesco, so I sleep till noon", "I'm on days at Tesco now", "en", []),
+        ("I see Dr Oyelaran on Wednesday 8 April at 2", "They moved Dr Oyelaran to 23 April at 9", "en", ["I see Dr Oyelaran"]),
+        (
+            "Entrenamos lunes y jueves en el parque de Oza",
+            "ahora entrenamos martes y viernes",
+            "es",
+            ["Entrenamos en el parque de Oza"],
+        ),
+        ("I jog with my neighbour Glenys in Swansea", "I've packed in the jogging, my physio said no", "en", []),
+        ("estoy en segundo de Medicina en la UBA y no llego", "dejé Medicina y me anoté en Letras", "es", []),
+    ],
+)
+def test_the_rest_is_neither_ended_nor_broken(old: str, new: str, language: str, left: list[str]) -> None:
+    assert rest_of(old, new, language) == left
+
+
+@pytest.mark.parametrize(
+    ("sentence", "claims"),
+    [
+        ("Mi novia se llama Inés y tenemos un gato", ["Mi novia se llama Inés", "Tenemos un gato"]),
+        ("Trabajo en Lidl y no puedo comer gluten", ["Trabajo en Lidl", "No puedo comer gluten"]),
+        ("Escribo una novela y sufro de insomnio", ["Escribo una novela", "Sufro de insomnio"]),
+        ("Tomo té y no café", ["Tomo té y no café"]),
+    ],
+)
+def test_a_spanish_verb_shows_whose_claim_it_begins(sentence: str, claims: list[str]) -> None:
+    assert split_claims(sentence, "es") == claims
+
+
 def test_a_clause_after_a_comma_is_no_list_item_that_loses_its_space() -> None:
     old = "I want to swim in Solva in May, it's two miles, and right now I can do forty lengths."
     rest = " ".join(rest_of(old, "Sixty lengths! And I've signed up for Tenby, Solva's been cancelled. Still two miles.", "en"))

@@ -313,6 +313,37 @@ def test_a_certain_change_that_names_the_thing_ends_an_explicit_memory() -> None
     assert stored.replaces == (old.id,)
 
 
+def test_a_change_that_the_rules_are_unsure_of_ends_the_memory_that_the_reader_is_surest_of() -> None:
+    house, phone = (
+        _auto("My house is number 512, Elm Road.", id="mem_house"),
+        _auto("My phone number is 555 0134.", id="mem_phone"),
+    )
+    new = _put("I changed carriers and my number is 555 0288 now, the old one is dead.")
+    related = [Neighbor(memory=house, close=True, nearest=True), Neighbor(memory=phone, close=True)]
+    (put,) = reconcile([new], [related], ReconcileRules(), calibration=None, reader=make_sentence_reader(DEFAULT_READER), said={})
+    assert put.replaces == ("mem_phone",)
+
+
+@pytest.mark.parametrize(("cosine", "ended"), [(0.45, ("mem_tariff",)), (0.5, ())])
+def test_of_two_doubtful_endings_the_far_more_similar_memory_ends(cosine: float, ended: tuple[str, ...]) -> None:
+    tariff = _auto(
+        "We're on a fixed tariff with British Gas till next spring (2027), three bed semi in Kettering.", id="mem_tariff"
+    )
+    dryer = _auto("My wife Parveen thinks it's the tumble dryer.", id="mem_dryer")
+    new = _put(
+        "Parveen made us switch, so we're with Octopus now, on that agile whatsit where the price changes every half hour."
+    )
+    related = [
+        Neighbor(memory=tariff, close=True, nearest=True, cosine=0.54),
+        Neighbor(memory=dryer, close=True, nearest=True, cosine=cosine),
+    ]
+    said = {"msg_new": f"{new.text} When should I run the dishwasher?"}
+    put = reconcile([new], [related], ReconcileRules(), calibration=None, reader=make_sentence_reader(DEFAULT_READER), said=said)[
+        -1
+    ]
+    assert put.replaces == ended
+
+
 def test_the_rest_of_a_changed_memory_leads_to_the_message_that_changed_it() -> None:
     rest, new = _read(_auto("Vivo en Valparaíso con mi pareja.", language="es"), _put("Me mudé a Concepción.", language="es"))
     assert (rest.metadata, new.metadata) == ({SAID_LATER: [["msg_new", 0]]}, {})

@@ -12,6 +12,7 @@ from typing import Final, Literal, TypeAlias
 
 from holdfast.learning.change_reader import ends_memory
 from holdfast.learning.dating import dated
+from holdfast.learning.quotations.role_play import is_staged
 from holdfast.learning.statements.candidate import Candidate, concludes, mentions_user, worth
 from holdfast.learning.statements.clauses import ANNOUNCEMENT, clauses, fold_clause
 from holdfast.learning.statements.compose import MIN_REMEMBER, asks_to_remember, statement_of
@@ -26,6 +27,7 @@ from holdfast.learning.statements.rulebook import SINGLE_KEYS, Rulebook, Stateme
 from holdfast.learning.statements.standalone import (
     is_irreal,
     is_question,
+    is_since_clause,
     is_unfinished,
     without_subordinator,
 )
@@ -84,7 +86,7 @@ def read_statements(message: Message, *, before: str, reader: SentenceReader, ea
     books = rulebooks(language)
     first, *rest = split_sentences(message.text) or [""]
     taken_back = bool(rest) and retracts(first)  # "I was joking. I teach in Hull."
-    if not _is_serious(" ".join(rest) if taken_back else message.text, books):
+    if not _is_serious(" ".join(rest) if taken_back else message.text, books) or is_staged(message.text, before=before):
         return []
     context = Context(before=before, books=books, reader=reader, language=language)
     context = replace(context, earlier=tuple(text for text in earlier if _is_quotable(text, context)))
@@ -358,6 +360,7 @@ def _is_kept(each: Candidate) -> bool:
     folded = fold_clause(each.own)
     if (
         is_unfinished(folded)
+        or is_since_clause(folded)
         or is_irreal(folded)
         or (each.text == each.own and (is_question(folded) or _names_only_value(each, folded)))
     ):

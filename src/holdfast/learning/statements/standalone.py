@@ -34,7 +34,7 @@ _UNFINISHED: Final = regex(
 )
 _PHRASE: Final = regex(r"(?:a|para|de|con) (?:mis?|los|las|tus?|sus?) \w+\W*$")
 _SUBORDINATOR: Final = regex(
-    r"(?:because|since|although|though|whereas|considering(?: that)?|given that|plus|then|and|but|so|porque|aunque|ya que|considerando que|dado que|y|pero)\s+(?=(?:i|we|my|our|i'm|i've|we're|we've|mi|yo|me)\b)",
+    r"(?:because|since(?! (?:i|we) (?:was|were)\b)|although|though|whereas|considering(?: that)?|given that|plus|then|and|but|so|porque|aunque|ya que|considerando que|dado que|y|pero)\s+(?=(?:i|we|my|our|i'm|i've|we're|we've|mi|yo|me)\b)",
     re.IGNORECASE,
 )
 _BACK: Final = regex(
@@ -91,8 +91,9 @@ _HE_OR_SHE: Final = regex(
     r"(?:(?!\b(?:[Mm]i|[Mm]is|un|una|el|la|los|las|del|al)\b|\B[A-ZÁÉÍÓÚÑ]|(?<=\s)[A-ZÁÉÍÓÚÑ]).)*?\s(?:él|ella)\b"
 )
 """Matches "él" or "ella" inside a text, if no noun with an article and no name is before it."""
+_SINCE: Final = regex(r"(?:ever )?since (?:i|we) (?:was|were)\b[^,]*$|desde que (?:era|eramos|tengo|tenia)\b[^,]*$")
 _IRREAL: Final = regex(
-    r"(?:(?:y|pero|ay|ja\w*|and|but|oh)\W+)*(?:si (?:yo |me |no )*(?:fuera|fuese|tuviera|tuviese|pudiera|hubiera|\w{2,}(?:ara|iera|iese))\b|ojala\b|if i (?:were|was|had)\b)"
+    r"(?:(?:y|pero|ay|ja\w*|and|but|oh)\W+)*(?:si (?:yo |me |no )*(?:fuera|fuese|tuviera|tuviese|pudiera|hubiera|\w{2,}(?:ara|iera|iese))\b|ojala\b|a ver si\b|if i (?:were|was|had)\b)"
 )
 _ES_DETERMINER: Final = regex(
     r"(?:este|esta|ese|esa|aquel|cada|entre|sobre|desde|durante|ante|bajo|siempre|gente|nadie|para|una|hasta|contra|fuera|cerca|ahora|antes|donde)\s"
@@ -110,6 +111,16 @@ def is_irreal(folded: str) -> bool:
     The text must be in lower case and without accents.
     """
     return _IRREAL.match(folded) is not None
+
+
+def begins_with_relative(folded: str) -> bool:
+    """Return True if a text begins with a relative pronoun: "who lives in Graz". It is in lower case and without accents."""
+    return _RELATIVE.match(folded) is not None
+
+
+def is_since_clause(folded: str) -> bool:
+    """Return True if a text is only a clause about a time, which belongs to another sentence: "since I was a kid"."""
+    return _SINCE.match(folded) is not None
 
 
 def leaves_subject_out(folded: str, language: str | None) -> bool:

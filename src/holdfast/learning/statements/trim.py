@@ -4,8 +4,10 @@ import re
 from collections.abc import Callable
 from typing import Final
 
+from holdfast.learning.statements.standalone import begins_with_relative
 from holdfast.protocols.sentence_reader import Reading
 from holdfast.runtime.regex import regex
+from holdfast.text.clean import fold
 
 _LEAD: Final = regex(
     r"(?:(?:oh|ah|hi|hey|hello|yeah|and|but|so|also|plus|anyway|by the way|btw|(?:as|like) i (?:already )?(?:said|mentioned|told you)(?: before| earlier)?"
@@ -157,6 +159,9 @@ def words_to_keep(sentence: str, reading: Reading) -> str:
         start = pause.end()
     if start and (lead := _TO_WHOM.search(sentence, 0, start)) is not None:
         start = lead.start()
+    if start and begins_with_relative(fold(sentence[start:end]).strip(" ,;:-–—")):  # "the pills of Ben, who has epilepsy"
+        places = [pause.end() for pause in PAUSE.finditer(sentence) if pause.end() < start - 1]
+        start = places[-1] if places else 0
     text = sentence[start:end].strip(" ,;:-–—")
     if reading.act == "request" and start:
         text = text.rstrip(" ?!")
