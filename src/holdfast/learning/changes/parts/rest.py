@@ -47,10 +47,12 @@ _OPEN_END: Final = regex(
 )
 """Matches the end of a clause whose verb has lost its complement: "The trip is", after its date was cut."""
 _BROKEN: Final = regex(
-    r"\b(?:en|con|de|al?|del|por|para|the|an?|my|mi|in|at|on|to|of|with|for|from)\s+(?:no|y|and|but|pero|que|(?:s?he|it|they|i)(?:['’]?s)?|(?:is|es))\b",
+    r"\b(?:en|con|de|al?|del|por|para|the|an?|my|mi|in|at|on|to|of|with|for|from)\s+(?:no|y|and|but|pero|que|(?:s?he|it|they|i)(?:['’]?s)?|(?:is|es))\b"
+    r"|\b(?:to|for|with|at|from|of|para|con|en|de)\s+(?:to|for|with|at|from|para|con|en|por|desde)\b"
+    r"|^(?:what|how|where|which|when|qu[eé]|c[oó]mo|d[oó]nde)\s+(?:s?he|it|they|i|we|my)(?:['’]?(?:s|m|re))?\b",
     re.IGNORECASE,
 )
-"""Matches a preposition or an article whose noun was cut: "Estoy en no llego"."""
+"""Matches a preposition or an article whose noun was cut, or a question word whose verb was cut: "Estoy en no llego"."""
 _JOB_ATTRIBUTES: Final = frozenset({"employer", "occupation", "school"})
 _MIN_TOKEN: Final = 3
 _MIN_CHANCE: Final = 0.5
