@@ -192,9 +192,8 @@ def test_a_proposal_is_shown_with_what_it_replaces_and_accepted(ana: Visitor, se
     memory = served.pool.operator
     proposed = _propose(memory)
     ana.go("admin/proposals")
-    row = ana.see(".proposal")
-    assert "Lives in Turin" in row.inner_text()
-    assert "Lives in Lyon" in ana.see(".proposal del").inner_text()
+    ana.see(".proposal", has_text="Lives in Turin")
+    ana.see(".proposal del", has_text="Lives in Lyon")
     ana.click(".proposal [data-action=accept]")
     ana.page.wait_for_function("() => !document.querySelector('.proposal')")
     assert memory.get(proposed).status == "live"
