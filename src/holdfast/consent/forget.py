@@ -34,6 +34,8 @@ _MIN_SCORE: Final = 0.75
 It is far above the minimum score of a context block.
 """
 
+_MAX_MENTIONING: Final = 3
+"""Maximum number of memories that a word of a wish may occur in. A word of more memories does not tell what to forget."""
 _MIN_BEST: Final = 0.4
 """Minimum recall score of the best hit, if no hit reaches ``_MIN_SCORE``. If its score is lower, nothing is found."""
 _CLOSE: Final = 0.75
@@ -134,8 +136,8 @@ def find_mentioned(reader: Reader, scope: Scope, clauses: Sequence[str], *, is_f
     """Return a user's own memories that the clauses of a wish mention, and the messages with the same words.
 
     It is for wishes that name their subject in unforeseen words: "the part about the scan, lose that". ``clauses`` are the clauses of
-    the message, the one with the wish first. The first clause decides that has words of stored memories, or of messages in which the
-    user states a fact. The memories, or messages, with the most of these words are returned.
+    the message, the one with the wish first. The first clause decides that has words of few stored memories, or of few messages in
+    which the user states a fact. The memories, or messages, with the most of these words are returned.
     """
     for clause in clauses:
         terms = Terms(subject_words(clause), reader.preset.languages)
@@ -143,12 +145,15 @@ def find_mentioned(reader: Reader, scope: Scope, clauses: Sequence[str], *, is_f
         owned = [hit for hit in hits if _is_owned(hit, scope, reader.preset)]
         memories = [hit.memory for hit in owned if hit.memory]
         told = [hit.message for hit in owned if hit.message and hit.message.role == "user"]
-        texts = [str(memory) for memory in memories if terms.share(str(memory))]
-        texts = texts or [each.text for each in told if terms.share(each.text) and is_fact(each.text)]
-        most = max(map(terms.share, texts), default=0.0)
+        texts = [str(memory) for memory in memories]
+        rare = terms.in_few_of(texts, _MAX_MENTIONING)
+        if not rare.wanted:
+            texts = [each.text for each in told if is_fact(each.text)]
+            rare = terms.in_few_of(texts, _MAX_MENTIONING)
+        most = max(map(rare.share, texts), default=0.0) if rare.wanted else 0.0
         if most:
-            known = terms.found_in(" ".join(text for text in texts if terms.share(text) == most))
-            found = [memory for memory in memories if terms.share(str(memory)) == most]
+            known = rare.found_in(" ".join(text for text in texts if rare.share(text) == most))
+            found = [memory for memory in memories if rare.share(str(memory)) == most]
             messages = tuple(hit.message for hit in owned if hit.message and known.share(hit.found.text) == 1)
             return About(memories=tuple((memory, _remainder(memory, known, 1)) for memory in found), messages=messages)
     return About()
@@ -208,6 +213,13 @@ class Terms:
         known = Terms("", ())
         known.wanted = [spellings for spellings in self.wanted if not spellings.isdisjoint(words)]
         return known
+
+    def in_few_of(self, texts: Sequence[str], most: int) -> "Terms":
+        """Return the terms that some of the texts contain, but no more than ``most`` of them."""
+        words = [_words_of(text) for text in texts]
+        rare = Terms("", ())
+        rare.wanted = [each for each in self.wanted if 0 < sum(not each.isdisjoint(said) for said in words) <= most]
+        return rare
 
     def share(self, text: str) -> float:
         """Return the fraction of the subject's terms that a text contains."""

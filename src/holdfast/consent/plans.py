@@ -195,7 +195,7 @@ class Planner:
         found = self._by(wish.subject, scope, "words")
         if found.is_empty:
             found = self._by(short, scope, "words")
-        if not found.memories and not (mentioned := self._mentioned(message, reader)).is_empty:
+        if not found.memories and not wish.is_named and not (mentioned := self._mentioned(message, reader)).is_empty:
             found = About(
                 memories=mentioned.memories,
                 messages=tuple({each.id: each for each in (*found.messages, *mentioned.messages)}.values()),

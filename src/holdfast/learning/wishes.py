@@ -116,6 +116,8 @@ class ReadWish:
 
     It counts as an off-the-record wish if nothing is stored about its subject.
     """
+    is_named: bool = False
+    """True if a rule found the subject of a wish to forget. Otherwise ``subject`` has all words of the message."""
     is_doubtful: bool = False
     """True if a wish to forget is probably none: "forget my ex, I live in Leeds". It then counts only if something is stored."""
 
@@ -184,7 +186,8 @@ def _forgetting(text: str, ruled: RuledWish | None) -> ReadWish:
     if not everything and (names_no_subject(subject) or (ruled is None and is_mistake(text))):
         return ReadWish(wish="off_record", reach="previous")
     points = points_back(text) or (ruled is None and any(removes_bare(part, is_part=True) for part in _PART.split(text)))
-    return ReadWish(wish="forget", subject=subject, everything=everything, points_back=points and not person)
+    is_named = ruled is not None or bool(person)
+    return ReadWish(wish="forget", subject=subject, everything=everything, points_back=points and not person, is_named=is_named)
 
 
 def named_subject(text: str, *, before: str = "", reader: SentenceReader | None = None) -> str:
