@@ -104,6 +104,11 @@ def test_a_text_about_several_things_loses_only_the_sentence_about_the_subject(m
         ("I have gout and I coach a rowing crew in Henley.", "Forget that I have gout.", "I coach a rowing crew in Henley."),
         ("Tengo psoriasis y enseño solfeo en Huesca.", "Olvida que tengo psoriasis.", "Enseño solfeo en Huesca."),
         ("My son Otto has a lisp, and I'm a glazier.", "lose the bit on Otto's lisp please", "I'm a glazier."),
+        (
+            "I'm a diver in Oban, my partner Ann handles the boats, and I once failed with a pub.",
+            "Forget that I failed with a pub.",
+            "I'm a diver in Oban. my partner Ann handles the boats.",
+        ),
     ],
 )
 def test_only_the_claims_about_the_subject_are_taken_out_of_a_sentence(memory: Engine, told: str, wish: str, left: str) -> None:

@@ -195,3 +195,26 @@ def test_a_wish_that_announces_something_in_any_words_covers_the_next_message(re
     found = read_wish(text, before="Ok.", reader=reader)
     assert found is not None
     assert (found.wish, found.reach) == ("off_record", "next")
+
+
+@pytest.mark.parametrize(
+    ("text", "reach"),
+    [
+        ("I want nothing of this kept.", "all"),
+        ("Prefiero que no guardes nada de esto.", "all"),
+        ("Bórralo mejor, no quiero que eso quede en ninguna parte.", "around"),
+        ("Two years now. Right, don't keep my next message please.", "next"),
+        ("Tres años. Oye, lo que viene ahora no lo guardes.", "next"),
+    ],
+)
+def test_a_wish_that_names_what_it_covers_reaches_that_far(reader: SentenceReader | None, text: str, reach: str) -> None:
+    found = read_wish(text, before="Ok.", reader=reader)
+    assert found is not None
+    assert (found.wish, found.reach) == ("off_record", reach)
+
+
+def test_a_turn_about_something_else_does_not_hide_a_wish() -> None:
+    text = "that worked. quiz me on hashing? interview with Datadog on thursday. treat that as ephemeral, don't persist it"
+    found = read_wish(text, before="Add an include_object hook to the script.", reader=make_sentence_reader("talk-reader-s"))
+    assert found is not None
+    assert found.wish == "off_record"

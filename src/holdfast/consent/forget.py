@@ -12,6 +12,7 @@ from holdfast.protocols import MemoryFilter, MessageFilter, Store
 from holdfast.recall.reader import Reader
 from holdfast.runtime.regex import regex
 from holdfast.text.consent.rules import subject_words
+from holdfast.text.dictation import has_verb
 from holdfast.text.language import detect_language
 from holdfast.text.sentences import split_sentences
 from holdfast.text.terms import document_terms, query_terms
@@ -60,6 +61,16 @@ _OF_THE_USER: Final = regex(
     re.IGNORECASE,
 )
 """Matches the start of a clause whose subject is the user or somebody of the user's: "I'm a nurse", "my aunt", "trabajo"."""
+_LIKELY_VERB: Final = regex(
+    r"(?:my|our|mis?|nuestr[oa]s?)\s+(?:(?!and\b|y\b)[\w'’-]+,?\s+){1,3}?(?:[a-z]{2,}(?:ches|les|ns|ms|ks|ts|rs|ds|es)|[A-Z]{2,}s)\s+\S"
+)
+"""Matches a clause that names somebody and has a word with the ending of a verb: "my partner Ann handles the finances"."""
+_NEW_PART: Final = regex(
+    r",\s+(?:(?:and|but|y|e|pero)\s+)?(?=(?:i|im|i['’]\w+|we|we['’]\w+|my|our|yo|mis?|nuestr[oa]s?|soy|estoy|tengo|vivo|trabajo|fui|le|me)\b)"
+    r"|\s+(?:and|y)\s+(?=(?:i|im|i['’]\w+|we|we['’]\w+|my|our|yo|mis?|nuestr[oa]s?|soy|estoy|tengo|ando|fui|le|me)\b)",
+    re.IGNORECASE,
+)
+"""Matches the place before a new claim about the user or somebody of the user's."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -256,6 +267,16 @@ def _remainder(memory: Memory, terms: Terms, floor: float) -> str:
     return ("\n" if len(lines) > 1 else " ").join(kept) if any(part.strip() for part in kept) else ""
 
 
+def _parts_of(sentence: str) -> list[str]:
+    """Return the claims of a sentence. It is also cut before words such as "my" and "tengo" if each part then has a verb."""
+    claims = split_claims(sentence, detect_language(sentence))
+    parts: list[str] = []
+    for claim in claims:
+        cut = [part for part in _NEW_PART.split(claim) if part.strip()]
+        parts += cut if all(has_verb(part) or _LIKELY_VERB.match(part) for part in cut) else [claim]
+    return parts
+
+
 def _claims_left(sentence: str, terms: Terms) -> list[str]:
     """Return the claims of a sentence that have no term of a subject, each as a sentence.
 
@@ -264,7 +285,7 @@ def _claims_left(sentence: str, terms: Terms) -> list[str]:
     """
     kept: list[str] = []
     is_after = False
-    for claim in split_claims(sentence, detect_language(sentence)):
+    for claim in _parts_of(sentence):
         if terms.share(claim) > 0:
             is_after = True
         elif not is_after or _OF_THE_USER.match(claim):

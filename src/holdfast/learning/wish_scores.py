@@ -112,6 +112,9 @@ def certain_wish(text: str, before: str, reader: SentenceReader) -> tuple[WishNa
     if not texts:
         return None, 0.0
     first = wishes_of(reader, texts[0], before)
+    if before and _MIN_LIKELY <= _either(first) < _MIN_WHOLE:  # a turn about something else misleads the reader
+        alone = wishes_of(reader, texts[0], "")
+        first = alone if _either(alone) >= _MIN_WHOLE else first
     possible = [wish for wish in _MIN_SURE if may_wish(wish, words)]
     if found := _of_whole(first, whole, words, possible):
         return found, 0.0

@@ -186,7 +186,7 @@ def _forgetting(text: str, ruled: RuledWish | None) -> ReadWish:
     if not everything and (names_no_subject(subject) or (ruled is None and is_mistake(text))):
         return ReadWish(wish="off_record", reach="previous")
     points = points_back(text) or (ruled is None and any(removes_bare(part, is_part=True) for part in _PART.split(text)))
-    is_named = ruled is not None or bool(person)
+    is_named = (ruled is not None and not names_no_subject(subject)) or bool(person)
     return ReadWish(wish="forget", subject=subject, everything=everything, points_back=points and not person, is_named=is_named)
 
 

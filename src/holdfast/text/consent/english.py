@@ -96,7 +96,7 @@ REST: Final = (
 )
 """Matches words of a wish that covers all following messages."""
 NEXT: Final = (
-    r"\b(?:what (?:comes|follows|i(?:'m| am) (?:about|going) to|i(?:'ll| will))|the (?:next|following)|i(?:'m| am) (?:about|going) to (?:tell|say)|"
+    r"\b(?:my (?:very )?next (?:message|bit|question|line|sentence)|what (?:comes|follows|i(?:'m| am) (?:about|going) to|i(?:'ll| will))|the (?:next|following)|i(?:'m| am) (?:about|going) to (?:tell|say)|"
     r"(?:can|could|may) (?:i|we) (?:tell|talk|ask|say)|let me tell|something i|i(?:'d| would) like to tell)\b"
 )
 """Matches words of a wish that covers what the user says next."""

@@ -94,6 +94,11 @@ _ONLY_HERE: Final = regex(
     r"\b(?:(?:just|only|strictly|solo|solamente|nomas|unicamente|nada mas) (?:es )?(?:for|para|por|en) (?:this|est[ae]) \w+|for this \w+ only)\b"
 )
 """Matches "just for this conversation" and similar words. They do not mean that the wish covers all later messages."""
+_COMES_NEXT: Final = regex(
+    r"\b(?:my|the|this) (?:very )?next (?:message|thing|bit|part|question|one|line|sentence)\b|\bwhat (?:comes|follows)\b"
+    r"|\blo que (?:viene|sigue)\b|\blo (?:siguiente|proximo)\b|\b(?:mi|el|la|lo) (?:proxim[oa]|siguiente) (?:mensaje|frase|cosa|parte|pregunta|dato)\b"
+)
+"""Matches words of a wish that name the user's next message, even after other words: "Three years. Don't save what comes next."."""
 _OF_THIS: Final = regex(r"\b(?:nothing|none|any|anything|nada) (?:of|about|from|de) (?:this|esto)\b")
 """Matches "nothing of this" and similar words. They mean what was said before, too."""
 _ANYTHING: Final = regex(
@@ -136,7 +141,8 @@ def reach_of(text: str, tells: Callable[[str], bool] = lambda part: True) -> Rea
     if any(book.mistake.search(wish) for book in books) or back:
         return "previous"
     if contents and not _only_announces(folded):
-        return "message"
+        coming = _COMES_NEXT.search(wish)
+        return "next" if coming and all(each.start < coming.start() for each in contents) else "message"
     if _only_announces(folded) or any(book.next.search(wish) for book in books):
         return "next"
     return _reach_without_content(wish)

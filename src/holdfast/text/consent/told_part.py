@@ -28,7 +28,7 @@ _NO_KEEP: Final = (
     rf"(?:por favor |porfa |mejor )?(?:{spanish.NOT}(?: (?:lo|la|los|las))? {spanish.KEEP}"
     r"|no (?:te |se |le )?(?:quede|quedara|conste|figure|aparezca|este)(?: \w+){0,3} en (?:tu|tus|su|sus|la|el|ning\w+)\b)"
 )
-_LEAVE: Final = r"(?:leave|keep) (?:out|off)"
+_LEAVE: Final = r"(?:(?:leave|keep) (?:out|off)|scratch|bin|drop|lose|wipe|ditch|erase|delete|forget)"
 """Matches the verb of "leave out the bit about Tom"."""
 _PATTERNS: Final = tuple(
     regex(pattern)
