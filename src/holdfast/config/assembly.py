@@ -13,6 +13,7 @@ from holdfast.background.find_topic import TopicFinder
 from holdfast.background.housekeeping import Housekeeping
 from holdfast.background.jobs import LEASE_DURATION, MODEL_LEASE_DURATION, JobRunner
 from holdfast.background.scheduler import Scheduler, Worker
+from holdfast.consent.plans import Planner
 from holdfast.consent.wishes import Wishes
 from holdfast.models.chat_budget import BudgetedChat, ChatBudget, ChatSource
 from holdfast.presets.base import Preset
@@ -89,7 +90,7 @@ def build_services(
         reranking=reranking,
         reader=reader,
         sentence_reader=sentence_reader,
-        wishes=Wishes(store, preset, clock, reader=reader, sentence_reader=sentence_reader),
+        wishes=Wishes(Planner(store, preset, clock, reader=reader, sentence_reader=sentence_reader), store, preset, clock),
         topic_files=topic_files,
         housekeeping=housekeeping,
         scheduler=Scheduler(

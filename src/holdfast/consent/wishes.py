@@ -22,9 +22,8 @@ from holdfast.forgetting.targets import own_sources
 from holdfast.learning.input_filter import own_words
 from holdfast.learning.placement import PROJECT, placed
 from holdfast.presets.base import Preset
-from holdfast.protocols import Clock, MemoryFilter, MessageFilter, SentenceReader, Store, Transaction
+from holdfast.protocols import Clock, MemoryFilter, MessageFilter, Store, Transaction
 from holdfast.recall.conversation_state import with_state
-from holdfast.recall.reader import Reader
 from holdfast.runtime.priority import with_pauses
 from holdfast.types import (
     FORGETTING,
@@ -50,13 +49,11 @@ _FORGET_REASON: Final = "the user asked to forget it"
 class Wishes:
     """Reads and obeys users' wishes about memory."""
 
-    def __init__(
-        self, store: Store, preset: Preset, clock: Clock, *, reader: Reader, sentence_reader: SentenceReader | None = None
-    ) -> None:
+    def __init__(self, planner: Planner, store: Store, preset: Preset, clock: Clock) -> None:
+        self._planner = planner
         self._store = store
         self._preset = preset
         self._clock = clock
-        self._planner = Planner(store, preset, clock, reader=reader, sentence_reader=sentence_reader)
 
     def read(self, messages: Sequence[Message], session: str, scope: Scope, *, last: Message | None) -> list[Plan]:
         """Return, for each message, its wish and the data needed to obey the wish.

@@ -15,6 +15,7 @@ from holdfast.learning.changes.end_reason import comparable, end_reason_for_memo
 from holdfast.learning.changes.key_owner import key_of_owner
 from holdfast.learning.changes.keys import canonical_key, same_key
 from holdfast.learning.changes.parts.remainder import remainder, still_true
+from holdfast.learning.changes.retired import Retired, certain_or_only, likelier, reason_of
 from holdfast.learning.changes.sameness import (
     DocumentCalibration,
     adds_detail,
@@ -46,8 +47,6 @@ _MIN_REPEAT_COSINE: Final = 0.9
 
 With a lower cosine, a new fact could be lost as a repetition.
 """
-_MIN_LEAD: Final = 0.08
-"""Minimum difference of the cosines of two memories with which only the more similar one can be superseded."""
 _MIN_PLAUSIBLE: Final = 0.1
 """Minimum probability that the sentence reader must give to a change found by rules. A less probable change is ignored.
 
@@ -86,25 +85,6 @@ class ReconcileRules:
     merge_same: Literal["refresh", "replace"] = "refresh"
     """What to do with a fact that repeats a known one. ``refresh`` keeps the old memory, ``replace`` stores the new one instead."""
     normalize_keys: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Retired:
-    """A memory that a new statement supersedes, and the reason."""
-
-    memory: Memory
-    why: str
-    certain: bool
-    """True if it is certain that the new statement supersedes the memory.
-
-    If no memory is certain, an uncertain one is retired only if there is exactly one.
-    """
-    kept: tuple[str, ...] | None = None
-    """Claims of the memory that are still true, according to the sentence reader. None if rules determine them."""
-    cosine: float = 0.0
-    """Similarity of the memory and the new statement. 0 if it is unknown."""
-    chance: float = 1.0
-    """Probability, according to the sentence reader, that the new statement ends a claim of the memory."""
 
 
 def reconcile(
@@ -258,11 +238,11 @@ class _Batch:
         the Put is doubtful and one of the memories was not learned automatically. The Put then becomes a proposal, and
         nothing is retired yet.
         """
-        ended = _certain_or_only(list(self._ended(put, found))) if self._rules.supersede and not _is_summary(put) else []
+        ended = certain_or_only(list(self._ended(put, found))) if self._rules.supersede and not _is_summary(put) else []
         if self._rules.supersede and not any(each.certain for each in ended):
-            ended = _likelier(ended, _certain_or_only(list(self._ended_by_reader(put, found))))
+            ended = likelier(ended, certain_or_only(list(self._ended_by_reader(put, found))))
         if same is not None and all(each.memory.id != same.memory.id for each in ended):
-            ended.append(_Retired(memory=same.memory, why="stated again", certain=True))
+            ended.append(Retired(memory=same.memory, why="stated again", certain=True))
         if not ended:
             return put
         if put.doubtful and any(each.memory.origin != "auto" for each in ended):
@@ -271,22 +251,22 @@ class _Batch:
             self.puts += (
                 remainder(each.memory, put, self._chance) if each.kept is None else still_true(each.memory, each.kept, put)
             )
-        reason = "; ".join(_reason(each, put) for each in ended)
+        reason = "; ".join(reason_of(each, put) for each in ended)
         return replace(put, replaces=tuple(each.memory.id for each in ended), reason=reason)
 
-    def _ended(self, put: Put, found: Sequence[Neighbor]) -> Iterator[_Retired]:
+    def _ended(self, put: Put, found: Sequence[Neighbor]) -> Iterator[Retired]:
         for neighbor in found:
             old = neighbor.memory
             if is_outdated(put, old):
-                yield _Retired(memory=old, why="older than a known memory", certain=True)
+                yield Retired(memory=old, why="older than a known memory", certain=True)
                 continue
             if not comparable(old.kind, put.kind) or not may_retire(put, old, by_slot=True):
                 continue
             why = end_reason_for_memory(old, put)
             if why is not None and (self._is_plausible(neighbor, put) or self._is_clear_move(why, old, put)):
-                yield _Retired(memory=old, why=why[0], certain=why[1])
+                yield Retired(memory=old, why=why[0], certain=why[1])
             elif old.kind == put.kind and same_but_fuller(old, put):
-                yield _Retired(memory=old, why="stated again, with more detail", certain=True)
+                yield Retired(memory=old, why="stated again, with more detail", certain=True)
 
     def _is_plausible(self, neighbor: Neighbor, put: Put) -> bool:
         """Return False if the sentence reader is almost sure that a memory is still valid after a Put (a memory to store).
@@ -312,20 +292,20 @@ class _Batch:
         named = common_words(old.text, put.text) >= _MIN_NAMED_WORDS and not have_other_owners(old.text, put.text)
         return named or self._reader.read(put.text).owner == "user"
 
-    def _ended_by_reader(self, put: Put, found: Sequence[Neighbor]) -> Iterator[_Retired]:
+    def _ended_by_reader(self, put: Put, found: Sequence[Neighbor]) -> Iterator[Retired]:
         """Yield the memories that a Put (a memory to store) supersedes according to the sentence reader."""
         for neighbor in found:
             old, comparer = neighbor.memory, self._comparer_for(neighbor, put)
             if comparer is None or not may_retire(put, old, by_slot=True):
                 continue
             if self._says_more(neighbor, put):
-                yield _Retired(memory=old, why="stated again, with more detail", certain=True, kept=())
+                yield Retired(memory=old, why="stated again, with more detail", certain=True, kept=())
                 continue
             whole = self._message_of(put)
             change = comparer.change(old.text, put.text, nearest=neighbor.nearest, said=neighbor.said, whole=whole)
             if change is not None and not is_guess(change, old, put.text, whole):
                 cosine = neighbor.cosine or 0.0
-                yield _Retired(
+                yield Retired(
                     memory=old, why="changed", certain=change.certain, kept=change.kept, cosine=cosine, chance=change.chance
                 )
 
@@ -395,31 +375,6 @@ def _is_similar(neighbor: Neighbor) -> bool:
     return neighbor.cosine is not None and neighbor.cosine >= _MIN_REPEAT_COSINE
 
 
-def _likelier(by_rules: list[_Retired], by_reader: list[_Retired]) -> list[_Retired]:
-    """Return the memories that a new statement supersedes: those found by rules, or those found by the sentence reader.
-
-    The rules are uncertain here. The sentence reader decides if the rules find nothing, or if it is certain that the likeliest
-    memory is another one: a new telephone number does not end the house number.
-    """
-    likeliest = max(by_reader, key=lambda each: each.chance, default=None)
-    if not by_rules or likeliest is None:
-        return by_rules or by_reader
-    is_other = all(each.memory.id != likeliest.memory.id for each in by_rules)
-    return [likeliest] if is_other and likeliest.certain else by_rules
-
-
-def _certain_or_only(ended: list[_Retired]) -> list[_Retired]:
-    """Return those of the memories in ``ended`` that are certainly superseded.
-
-    If none of them is certain, return the only memory in ``ended``, or the one that is by far the most similar to the new statement.
-    """
-    certain = [each for each in ended if each.certain]
-    if certain or len(ended) <= 1:
-        return certain or ended
-    first, second = sorted(ended, key=lambda each: -each.cosine)[:2]
-    return [first] if first.cosine - second.cosine >= _MIN_LEAD else []
-
-
 def _refreshed(old: Memory, put: Put) -> Put:
     """Return a Put (a memory to store) that the writer stores as a refresh of the old memory."""
     importance = put.importance if put.importance is not None and put.importance > old.importance else None
@@ -446,9 +401,3 @@ def _merge_into(earlier: Put, put: Put) -> Put:
     never stored, so it need not be retired.
     """
     return replace(put, replaces=tuple(dict.fromkeys((*earlier.replaces, *put.replaces))), reason="changed in the same batch")
-
-
-def _reason(ended: _Retired, put: Put) -> str:
-    since = f", as of {put.valid_from:%Y-%m-%d}" if put.valid_from else ""
-    # Must not quote the old memory: the reason stays with the new one when the old one is erased.
-    return f"{ended.why}{since}"
