@@ -33,6 +33,8 @@ class Example:
     text: str
     labels: dict[str, int]
     span: tuple[int, int] | None = None
+    gone: tuple[tuple[int, int], ...] | None = None
+    """Positions of the words of an old text that a new text ends, or asks to forget. None if they are unknown."""
     is_pair: bool = False
     draw: str = ""
     how: str = ""
@@ -57,10 +59,12 @@ def read(labels: Path, texts: Path, *, own_chars: int = 0) -> list[Example]:
     pairs = [_pair(row) for row in _rows(labels / "changes.jsonl")]
     neighbors = [_pair({**row, **restored[row["id"]]}) for row in _rows(labels / "neighbors.jsonl")]
     people = list(_of_people(_rows(labels / "people.jsonl")))
+    parts = list(map(_parts, _rows(labels / "parts.jsonl")))
+    joined = [*parts, *_pieces(parts), *_of_others(parts), *_joined(_rows(labels / "people.jsonl"))]
     clauses = [*real, *written]
     made = [*_crossed(pairs, clauses), *_of_relatives(pairs), *unrelated(pairs, clauses), *among_others(pairs, clauses)]
     memories += _plain(written)
-    return [*real, *written, *memories, *wishes, *pairs, *people, *neighbors, *made]
+    return [*real, *written, *memories, *wishes, *map(_with_words, [*pairs, *people, *neighbors, *made]), *joined]
 
 
 def _rows(path: Path) -> Iterator[dict[str, Any]]:
@@ -145,6 +149,79 @@ def _of_people(rows: Iterable[dict[str, Any]]) -> Iterator[Example]:
                 yield replace(_pair(pair), id=f"{row['id']}:{number}:{fact}")
 
 
+def _with_words(pair: Example) -> Example:
+    """Return a pair with the words that the new claim ends: all or none. They are unknown if a long claim has ended.
+
+    They are left out, too, of pairs that were made from other texts: most of the words that the reader sees should be in texts of
+    which a part has ended.
+    """
+    if pair.gone is not None or pair.how in _PLAINLY_UNRELATED or pair.how.endswith("among others"):
+        return pair
+    if pair.labels["change"] != HEADS["change"].index("ends"):
+        return replace(pair, gone=())
+    is_short = len(pair.first.split()) <= _MAX_ENDED_WORDS
+    return replace(pair, gone=((0, len(pair.first)),)) if is_short else pair
+
+
+def _parts(row: dict[str, Any]) -> Example:
+    """Return a pair of which the words are known that the new text ends, or asks to forget."""
+    changes = {"direct": "ends", "sideways": "ends", "none": "leaves"}
+    labels = {"change": HEADS["change"].index(changes[row["how"]])} if row["how"] in changes else {}
+    gone = tuple((start, end) for start, end in row["gone"])
+    return Example(**_known(row), first=row["old"], text=row["new"], labels=labels, gone=gone, is_pair=True, how=row["how"])
+
+
+def _pieces(pairs: Sequence[Example]) -> Iterator[Example]:
+    """Yield the ended words of each old text as a text of their own, and those that stay. A piece of few words is left out."""
+    for pair in pairs:
+        gone = "".join(" " + pair.first[start:end] for start, end in pair.gone or ())
+        left, place = "", 0
+        for start, end in (*(pair.gone or ()), (len(pair.first), len(pair.first))):
+            left, place = f"{left} {pair.first[place:start]}", end
+        for name, text, has_ended in (("ended", gone, True), ("left", left, False)):
+            text = " ".join(text.split()).strip(" ,;:.")
+            if pair.gone and len(text.split()) >= _MIN_PIECE:
+                labels = {"change": HEADS["change"].index("ends" if has_ended else "leaves")} if pair.labels else {}
+                words = ((0, len(text)),) if has_ended else ()
+                yield replace(pair, id=f"{pair.id} {name}", first=text, labels=labels, gone=words)
+
+
+def _of_others(pairs: Sequence[Example]) -> Iterator[Example]:
+    """Yield the new text of each pair with old texts of two other people. It leaves them alone, also if it asks to forget something."""
+    chance = random.Random(21)
+    for pair in pairs:
+        others = [other for other in pairs if other.lang == pair.lang and other.split == pair.split and other.id != pair.id]
+        for number, other in enumerate(chance.sample(others, min(2, len(others)))):
+            if not _long_words(other.first) & _long_words(pair.text):
+                yield replace(pair, id=f"{pair.id} other {number}", first=other.first, labels=_LEAVES, gone=(), how="of others")
+
+
+def _joined(rows: Iterable[dict[str, Any]]) -> Iterator[Example]:
+    """Yield pairs of several facts about a person, joined to one text, and a later message of that person."""
+    chance = random.Random(20)
+    for row in rows:
+        for number, message in enumerate(row["messages"]):
+            others = [fact for fact in range(len(row["facts"])) if fact not in message["ends"]]
+            for _ in range(_TIMES_JOINED if message["ends"] else 1):
+                ended = chance.sample(message["ends"], min(len(message["ends"]), chance.choice((1, 1, 2))))
+                facts = [*ended, *chance.sample(others, min(len(others), chance.choice((1, 2, 2, 3))))]
+                chance.shuffle(facts)
+                text, gone = "", []
+                for fact in facts:
+                    text += chance.choice(_JOINTS[row["lang"]]) if text else ""
+                    start, text = len(text), text + row["facts"][fact]
+                    gone += [(start, len(text))] if fact in ended else []
+                yield Example(
+                    **{**_known(row), "id": f"{row['id']}:{number}:joined"},
+                    first=text,
+                    text=message["t"],
+                    labels={"change": HEADS["change"].index("ends" if gone else "leaves")},
+                    gone=tuple(gone),
+                    is_pair=True,
+                    how="joined",
+                )
+
+
 def _crossed(pairs: Sequence[Example], clauses: Sequence[Example]) -> Iterator[Example]:
     """Yield pairs of unrelated claims: the new claim of one pair with the old claims of others, or with clauses to keep.
 
@@ -162,6 +239,16 @@ def _crossed(pairs: Sequence[Example], clauses: Sequence[Example]) -> Iterator[E
                 yield replace(pair, id=f"{pair.id} crossed {number}", first=old, labels=_LEAVES, how="crossed")
 
 
+_MAX_ENDED_WORDS = 7
+"""Maximum number of words of an old claim of which all words count as ended. Of a longer one, a part may still be true."""
+_PLAINLY_UNRELATED = ("unrelated", "crossed", "person", "neighbors")
+_TIMES_JOINED = 3
+"""Number of texts that are made of the facts that a message ends, each with other facts of the person."""
+_MIN_PIECE = 4
+_JOINTS = {
+    "en": (". ", ". ", ", ", ", and ", " and ", " but ", "; ", " ", ", also ", " so "),
+    "es": (". ", ". ", ", ", " y ", ", y ", " pero ", "; ", " ", ", además ", " así que "),
+}
 _CROSSINGS = 4
 """Number of unrelated old claims that the new claim of an ended pair is compared with."""
 _MAX_RELATIVE_WORDS = 10
@@ -230,6 +317,9 @@ def among_others(pairs: Sequence[Example], clauses: Sequence[Example]) -> Iterat
         part = chance.choice(("first", "text"))
         joined = " ".join(chance.sample((_sentence(getattr(pair, part)), _sentence(other)), 2))
         longer = replace(pair, first=joined) if part == "first" else replace(pair, text=joined)
+        if part == "first" and pair.labels["change"] == HEADS["change"].index("ends"):
+            start = joined.index(pair.first.rstrip())
+            longer = replace(longer, gone=((start, start + len(pair.first.rstrip())),))
         yield replace(longer, id=f"{pair.id} among others", how=f"{pair.how} among others")
 
 

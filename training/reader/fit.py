@@ -229,7 +229,7 @@ def _is_repeated(example: Example) -> bool:
 
     If answers are held, all others are repeated.
     """
-    is_made = example.how in _MADE or example.how.endswith("among others")
+    is_made = example.how in (*_MADE, "joined") or example.how.endswith("among others")
     return not is_made and (len(example.labels) == 1 if example.is_held is None else not example.is_held)
 
 

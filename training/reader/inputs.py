@@ -13,7 +13,9 @@ from reader.noise import noisy
 from reader.schema import HEADS
 
 MAX_FIRST = 56
-"""Maximum number of tokens of the first part. A turn keeps its last tokens, and an old claim its first tokens."""
+"""Maximum number of tokens of the previous turn. Its last tokens are read."""
+MAX_OLD = 96
+"""Maximum number of tokens of the old text of a pair. Its first tokens are read."""
 MAX_TEXT = 128
 MAX_TOKENS = MAX_FIRST + MAX_TEXT + 3
 MISSING = -1
@@ -29,7 +31,10 @@ class Input:
     labels: np.ndarray
     """For each question, the number of the right answer, or -1 if it is unknown."""
     inside: np.ndarray
-    """For each token: 1 if it belongs to the span, 0 if it does not, -1 if that is unknown."""
+    """For each token: 1 if it belongs to the span, 0 if it does not, -1 if that is unknown.
+
+    The span of a pair is what the new text ends in the old text.
+    """
     places: np.ndarray
     """Start and end of each token in the text. Zeros for tokens outside the text."""
     is_held: bool = False
@@ -37,12 +42,13 @@ class Input:
 
 def shuffled(example: Example, chance: random.Random) -> Example:
     """Return an example with random spelling changes. If a clause is not a reply, its previous turn is sometimes left out."""
-    text, span = noisy(example.text, example.span, example.lang, chance)
-    first = noisy(example.first, None, example.lang, chance)[0] if example.first else ""
+    text, spans = noisy(example.text, [example.span] if example.span else [], example.lang, chance)
+    first, gone = noisy(example.first, example.gone or (), example.lang, chance) if example.first else ("", [])
     labels = example.labels
     if first and labels.get("reply") == HEADS["reply"].index("no") and chance.random() < 0.12:
         first, labels = "", {head: answer for head, answer in labels.items() if head != "act"}
-    return replace(example, first=first, text=text, span=span, labels=labels)
+    gone = None if example.gone is None else tuple(gone)
+    return replace(example, first=first, text=text, span=spans[0] if spans else None, gone=gone, labels=labels)
 
 
 def encode(made: Tokenizer, examples: Sequence[Example]) -> list[Input]:
@@ -56,8 +62,9 @@ def encode(made: Tokenizer, examples: Sequence[Example]) -> list[Input]:
 
 def _input(example: Example, first: Any, text: Any, ends: list[int]) -> Input:
     clause, pair, end = ends
-    head = first.ids[:MAX_FIRST] if example.is_pair else first.ids[-MAX_FIRST:]
-    body, offsets = text.ids[:MAX_TEXT], text.offsets[:MAX_TEXT]
+    head = first.ids[:MAX_OLD] if example.is_pair else first.ids[-MAX_FIRST:]
+    most = min(MAX_TEXT, MAX_TOKENS - len(head) - 3)
+    body, offsets = text.ids[:most], text.offsets[:most]
     lead = [pair if example.is_pair else clause, *head, end]
     inside = np.full(len(lead) + len(body) + 1, MISSING, dtype=np.int64)
     places = np.zeros((len(inside), 2), dtype=np.int64)
@@ -66,6 +73,9 @@ def _input(example: Example, first: Any, text: Any, ends: list[int]) -> Input:
     if example.span is not None:
         start, stop = example.span
         inside[len(lead) : -1] = [start < high and low < stop for low, high in offsets]
+    if example.gone is not None:
+        old = first.offsets[: len(head)]
+        inside[1 : len(lead) - 1] = [any(start < high and low < stop for start, stop in example.gone) for low, high in old]
     return Input(
         ids=np.array([*lead, *body, end], dtype=np.int64),
         kinds=np.array([0] * len(lead) + [1] * (len(body) + 1), dtype=np.int64),

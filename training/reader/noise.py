@@ -5,6 +5,7 @@ The tokenizer ignores case and accents, so these are not changed.
 
 import random
 import re
+from collections.abc import Sequence
 
 Letters = list[tuple[str, int]]
 """The letters of a text, each with its original position. The position of a filler is -1."""
@@ -37,8 +38,11 @@ _SHORT_WORDS = re.compile(rf"\b({'|'.join(sorted(_SHORT, key=len, reverse=True))
 _FILLERS = {"en": ("um", "uh", "like", "you know", "so"), "es": ("eh", "este", "o sea", "pues", "bueno")}
 
 
-def noisy(text: str, span: tuple[int, int] | None, lang: str, chance: random.Random) -> tuple[str, tuple[int, int] | None]:
-    """Return a text with spelling changes, and the new position of the span. About half of the texts stay unchanged."""
+Span = tuple[int, int]
+
+
+def noisy(text: str, spans: Sequence[Span], lang: str, chance: random.Random) -> tuple[str, list[Span]]:
+    """Return a text with spelling changes, and the new positions of some spans. About half of the texts stay unchanged."""
     letters = list(zip(text, range(len(text)), strict=True))
     draw = chance.random()
     if draw < 0.15:
@@ -50,14 +54,12 @@ def noisy(text: str, span: tuple[int, int] | None, lang: str, chance: random.Ran
     elif draw < 0.52:
         letters = _typos(_short(_without_punctuation(letters), chance), chance)
     if not any(letter.strip() for letter, _ in letters):
-        return text, span
-    return "".join(letter for letter, _ in letters), _moved(letters, span)
+        return text, list(spans)
+    return "".join(letter for letter, _ in letters), [moved for span in spans if (moved := _moved(letters, span))]
 
 
-def _moved(letters: Letters, span: tuple[int, int] | None) -> tuple[int, int] | None:
+def _moved(letters: Letters, span: Span) -> Span | None:
     """Return the new position of a span, found by its letters."""
-    if span is None:
-        return None
     places = [place for place, (_, origin) in enumerate(letters) if span[0] <= origin < span[1]]
     return (places[0], places[-1] + 1) if places else None
 
