@@ -178,12 +178,13 @@ def _pieces(pairs: Sequence[Example]) -> Iterator[Example]:
         left, place = "", 0
         for start, end in (*(pair.gone or ()), (len(pair.first), len(pair.first))):
             left, place = f"{left} {pair.first[place:start]}", end
-        for name, text, has_ended in (("ended", gone, True), ("left", left, False)):
-            text = " ".join(text.split()).strip(" ,;:.")
+        for name, words, has_ended in (("ended", gone, True), ("left", left, False)):
+            text = " ".join(words.split()).strip(" ,;:.")
             if pair.gone and len(text.split()) >= _MIN_PIECE:
                 labels = {"change": HEADS["change"].index("ends" if has_ended else "leaves")} if pair.labels else {}
-                words = ((0, len(text)),) if has_ended else ()
-                yield replace(pair, id=f"{pair.id} {name}", first=text, labels=labels, gone=words)
+                yield replace(
+                    pair, id=f"{pair.id} {name}", first=text, labels=labels, gone=((0, len(text)),) if has_ended else ()
+                )
 
 
 def _of_others(pairs: Sequence[Example]) -> Iterator[Example]:

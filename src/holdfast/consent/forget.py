@@ -20,7 +20,17 @@ from holdfast.text.sentences import split_sentences
 from holdfast.text.terms import document_terms, query_terms
 from holdfast.types import Hit, Memory, Message, Scope
 
-__all__ = ["About", "Terms", "find_about", "find_asked", "find_everything", "find_known", "find_mentioned", "with_parts", "without_reason"]
+__all__ = [
+    "About",
+    "Terms",
+    "find_about",
+    "find_asked",
+    "find_everything",
+    "find_known",
+    "find_mentioned",
+    "with_parts",
+    "without_reason",
+]
 
 _MAX_HITS: Final = 100
 _MIN_SHARE: Final = 0.5
@@ -195,7 +205,9 @@ def find_asked(reader: Reader, scope: Scope, request: str, sentence_reader: Sent
     if most < _MIN_GONE:
         return About()
     found = [(memory, _as_text(memory.text, cut)) for memory, cut in cuts if cut.gone >= max(_MIN_GONE, _CLOSE_GONE * most)]
-    messages = [each for each in told if _cut_asked(each.text, request, sentence_reader).gone >= max(_MIN_GONE, _CLOSE_GONE * most)]
+    messages = [
+        each for each in told if _cut_asked(each.text, request, sentence_reader).gone >= max(_MIN_GONE, _CLOSE_GONE * most)
+    ]
     return About(memories=tuple(found), messages=tuple(messages))
 
 

@@ -95,6 +95,8 @@ class Planner:
             told := self._told(message, wish, reader)
         ):
             wish, message, turn = ReadWish(wish="remember", subject=told.text), told, None
+        elif remembers_bare(message.text):
+            wish = None  # "save that" after a text of the assistant
         if wish is None or wish.wish == "off_record":
             return self._plan_unclear(wish, message, said, reader)
         if wish.wish == "forget":
@@ -110,7 +112,7 @@ class Planner:
             named = self._plan_named(message, before, reader)
             if named.wish is not None:
                 return named
-        asked = self._plan_by_memories(message, reader)
+        asked = self._plan_by_memories(message, before, reader)
         if asked.wish is not None:
             return asked
         return Plan() if wish is None else self._plan_part(wish, message, reader)
@@ -229,13 +231,12 @@ class Planner:
             return known
         return with_parts(known, message.text, reader)
 
-    def _asks(self, text: str, reader: SentenceReader) -> bool:
-        """Return True if a message has the words of a wish to forget, and probably one of the wishes not to be remembered."""
-        return asks_to_forget(fold_places(text)) and may_forget(text, reader, or_off_record=True)
+    def _plan_by_memories(self, message: Message, before: str, reader: SentenceReader | None) -> Plan:
+        """Return the plan for a message that may ask to forget something: it does if a memory has what it asks to forget.
 
-    def _plan_by_memories(self, message: Message, reader: SentenceReader | None) -> Plan:
-        """Return the plan for a message that may ask to forget something: it does if a memory has what it asks to forget."""
-        if reader is None or not (may_forget(message.text, reader) or self._asks(message.text, reader)):
+        ``before`` is the text of the assistant's message directly before, or empty.
+        """
+        if reader is None or not may_forget(message.text, before, reader):
             return Plan()
         about = find_asked(self._reader, message.scope, message.text, reader)
         return Plan(wish=ReadWish(wish="forget"), about=about) if about.memories else Plan()

@@ -7,23 +7,33 @@ from typing import Final
 
 from holdfast.protocols.sentence_reader import SentenceReader, Wish
 from holdfast.runtime.regex import regex
-from holdfast.text.consent.cues import denies_secrecy, has_another_sense, may_wish, may_wish_by_form
+from holdfast.text.consent.cues import asks_to_forget, denies_secrecy, has_another_sense, may_wish, may_wish_by_form
 from holdfast.text.consent.rules import WishName, fold_places, reports_nothing
 from holdfast.text.sentences import split_sentences
 
 __all__ = ["MAX_CHARACTERS", "certain_wish", "is_readable", "may_be_wish", "may_contain_wish", "may_forget", "wishes_of"]
 
 _WISHES: Final[tuple[WishName, ...]] = ("off_record", "forget", "remember")
-_MIN_WHOLE: Final = 0.62
+_MIN_WHOLE: Final = 0.75
 """Minimum probability of a wish in a whole message: the mean of the log odds of two readings, with and without the turn before.
 
 A turn about something else hides a wish, and without its turn, a look-alike is mistaken more often. ``training/reader/README.md`` has
 the figures.
 """
+_MIN_UNUSUAL: Final = 0.85
+"""The same for a message without the usual words of a wish, or with words of another sense: "I wanna forget this whole week"."""
+_MIN_UNUSUAL_FORGET: Final = 0.95
+"""The same for a wish to forget, which removes data: "Lo del IVA me lo confirmó Amparo" is none."""
+_MIN_KEPT_BY_FORM: Final = 0.97
+"""The same for a wish to remember that has the form of such a wish, but not its usual words. Without the form, it is none."""
+_MIN_WORDS: Final = 4
+"""Minimum number of words of a message with a wish, unless it has the usual words of one: "lo del viaje" is only a part of a wish."""
 _MIN_SENTENCE: Final = 0.95
 """The same for one sentence of a message, read by itself. Only sentences with the usual words of a wish are read."""
 _MAX_WORDS_ALONE: Final = 60
 """Maximum number of words of a message without the words and the form of a wish. Longer ones are not read, which saves time."""
+_MIN_POSSIBLE: Final = 0.25
+"""Minimum probability with which a message possibly asks to forget something. It does if a memory has what it asks to forget."""
 _MIN_LIKELY: Final = 0.5
 """Probability from which on a wish, or no wish, is likelier than not."""
 _NEARLY: Final = 1e-5
@@ -66,25 +76,27 @@ def certain_wish(text: str, before: str, reader: SentenceReader) -> tuple[WishNa
         return None, 0.0
     readings = [wishes_of(reader, whole, each) for each in dict.fromkeys((before, ""))]
     words = _said(text, before)
-    if found := _wish_of(readings, _MIN_WHOLE):
-        return (None, 0.0) if _has_another_sense(found, words) else (found, 0.0)
+    if found := _wish_of(readings, words):
+        return found, 0.0
     for each in sentences if len(sentences) > 1 else ():
         words = _folded(each)
         if not reports_nothing(each) and any(may_wish(wish, words) for wish in _WISHES):
             readings.append(wishes_of(reader, each, ""))
-            if (found := _wish_of(readings[-1:], _MIN_SENTENCE)) and not _has_another_sense(found, words):
+            if found := _wish_of(readings[-1:], words, _MIN_SENTENCE):
                 return found, 0.0
     return None, min(each["none"] for each in readings)
 
 
-def _wish_of(readings: Sequence[Mapping[Wish, float]], least: float) -> WishName | None:
-    """Return the wish whose probability is at least ``least`` in the mean of some readings, or None."""
+def _wish_of(readings: Sequence[Mapping[Wish, float]], words: str, least: float = 0.0) -> WishName | None:
+    """Return the wish in the mean of some readings of a text with the folded words ``words``, or None if none is likely enough.
+
+    Its probability must be at least ``least``.
+    """
     unkept, kept = _chance(readings, "off_record", "forget"), _chance(readings, "remember")
-    if max(unkept, kept) < least:
-        return None
     if kept > unkept:
-        return "remember"
-    return "forget" if _chance(readings, "forget") >= _chance(readings, "off_record") else "off_record"
+        return "remember" if kept >= max(least, _min_kept(words)) else None
+    wish: WishName = "forget" if _chance(readings, "forget") >= _chance(readings, "off_record") else "off_record"
+    return wish if unkept >= max(least, _min_unkept(wish, words)) else None
 
 
 def _chance(readings: Sequence[Mapping[Wish, float]], *wishes: WishName) -> float:
@@ -94,15 +106,22 @@ def _chance(readings: Sequence[Mapping[Wish, float]], *wishes: WishName) -> floa
     return 1 / (1 + math.exp(-odds / len(chances)))
 
 
-def _has_another_sense(wish: WishName, words: str) -> bool:
-    """Return True if the folded words of a message have another sense than the wish: "it's no secret"."""
-    if wish == "remember":
-        return False
-    return denies_secrecy(words) or (not any(may_wish(each, words) for each in _WISHES) and has_another_sense(words))
+def _min_unkept(wish: WishName, words: str) -> float:
+    """Return the minimum probability of a wish not to keep something in a message with these words. It is over 1 if it has none."""
+    is_usual = any(may_wish(wish, words) for wish in _WISHES)
+    is_part = not is_usual and len(words.split()) < _MIN_WORDS and not may_wish_by_form("off_record", words)
+    if denies_secrecy(words) or is_part:
+        return math.inf
+    if is_usual and not has_another_sense(words):
+        return _MIN_WHOLE
+    return _MIN_UNUSUAL_FORGET if wish == "forget" else _MIN_UNUSUAL
 
 
-def _either(wishes: Mapping[Wish, float]) -> float:
-    return wishes["off_record"] + wishes["forget"]
+def _min_kept(words: str) -> float:
+    """Return the minimum probability of a wish to remember in a message with these words. It is over 1 if it has none."""
+    if may_wish("remember", words):
+        return _MIN_WHOLE
+    return _MIN_KEPT_BY_FORM if may_wish_by_form("remember", words) else math.inf
 
 
 def may_be_wish(text: str, reader: SentenceReader | None) -> bool:
@@ -110,10 +129,15 @@ def may_be_wish(text: str, reader: SentenceReader | None) -> bool:
     return reader is None or wishes_of(reader, text[:MAX_CHARACTERS], "")["none"] < _MIN_LIKELY
 
 
-def may_forget(text: str, reader: SentenceReader, *, or_off_record: bool = False) -> bool:
-    """Return True if a text probably asks to forget something or, with ``or_off_record``, not to keep it."""
-    wishes = wishes_of(reader, text[:MAX_CHARACTERS], "")
-    return (_either(wishes) if or_off_record else wishes["forget"]) >= _MIN_LIKELY
+def may_forget(text: str, before: str, reader: SentenceReader) -> bool:
+    """Return True if a text possibly asks to forget something: it has words for it, or the reader is sure.
+
+    ``before`` is the previous turn.
+    """
+    readings = [wishes_of(reader, text[:MAX_CHARACTERS], each) for each in dict.fromkeys((before, ""))]
+    if asks_to_forget(fold_places(text)):
+        return _chance(readings, "forget", "off_record") >= _MIN_POSSIBLE
+    return _chance(readings, "forget") >= _MIN_UNUSUAL_FORGET
 
 
 def is_readable(text: str) -> bool:

@@ -21,9 +21,7 @@ _MIN_SHARE: Final = 0.6
 """A piece of a text of which something has ended counts as ended, too, if its probability is this share of the highest one."""
 _MIN_DETAIL_SHARE: Final = 0.2
 """The same for the details of a clause that has ended."""
-_COORDINATOR: Final = (
-    r"(?:and|but|so|because|cause|cos|cuz|bc|while|plus|also|though|y|e|pero|porque|xq|pq|aunque|además|ademas|mientras|pues|así|asi)"
-)
+_COORDINATOR: Final = r"(?:and|but|so|because|cause|cos|cuz|bc|while|plus|also|though|y|e|pero|porque|xq|pq|aunque|además|ademas|mientras|pues|así|asi)"
 _RELATIVE: Final = r"(?:which|who|whose|where|when|since|as|que|q|quien|quienes|cuando|donde)"
 _PREPOSITION: Final = (
     r"(?:with|in|on|at|for|to|from|near|every|until|about|of|by|con|en|desde|hasta|cada|para|pa|por|al?|del?|sobre|sin|without)"
