@@ -21,7 +21,12 @@ from holdfast.text.sentences import split_sentences
 from holdfast.types import Memory
 
 _CERTAIN_ENDS: Final = 0.97
-"""Minimum probability with which an ending counts as certain. An uncertain ending counts only if it is the only ending."""
+"""Minimum probability with which an ending counts as certain. An uncertain ending counts only if it is the only ending.
+
+Endings of memories that are neither the most similar one nor share two words with the new statement are always uncertain: "I no
+longer use bomba rice for my paella" seems to end whatever else is known about the paella.
+"""
+_MIN_COMMON_WORDS: Final = 2
 _MIN_REPEATS: Final = 0.85
 _MAX_REPEATED_WORDS: Final = 14
 """Maximum number of words of two texts that are compared for a repetition. The reader is often wrong on longer texts."""
@@ -100,7 +105,8 @@ class ClaimComparer:
         if chance < least:
             return None
         quoted = (f"{before}{' '.join(kept)}{after}",) if before and kept else tuple(kept)
-        return ClaimChange(kept=quoted, certain=chance >= _CERTAIN_ENDS, chance=chance)
+        near = nearest or any(common_words(words, each) >= _MIN_COMMON_WORDS for each in news)
+        return ClaimChange(kept=quoted, certain=near and chance >= _CERTAIN_ENDS, chance=chance)
 
     def may_end(self, old: str, new: str, *, nearest: bool = True, whole: str = "") -> bool:
         """Return True if a new statement possibly ends a claim of an old memory. ``nearest`` and ``whole`` are as in :meth:`change`.
@@ -138,11 +144,10 @@ class ClaimComparer:
     def _chance(self, old: str, news: Sequence[str]) -> float:
         """Return the probability that new texts end something in an old text: the mean of their log odds, as a probability.
 
-        It is 0 if one of them is about another thing.
+        Texts about another thing are left out. It is 0 if no text is left.
         """
-        if any(are_different(old, new) or reports_role_holder(old, new) for new in news):
-            return 0.0
-        return _mean(self.chance(old, new) for new in news)
+        about = [new for new in news if not (are_different(old, new) or reports_role_holder(old, new))]
+        return _mean(self.chance(old, new) for new in about) if about else 0.0
 
     def _rest(self, old: str, news: Sequence[str]) -> list[str]:
         """Return those parts of an old text that are still true after new texts, each as a sentence.
@@ -158,7 +163,7 @@ class ClaimComparer:
         said = fold(" ".join(news))
         rest = [each for each in rest if fold(each).rstrip(" .") not in said and each != old]
         left = [each for each in rest if self.chance(each, news[0]) < _MIN_REST_ENDS]
-        return [each if each.endswith((".", "!")) else f"{each}." for each in left]
+        return [each if each.endswith((".", "!", "?")) else f"{each}." for each in left]
 
 
 def _mean(chances: Iterable[float]) -> float:

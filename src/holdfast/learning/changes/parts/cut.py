@@ -87,11 +87,17 @@ def cut_ended(text: str, gone: Sequence[float], *, least: float) -> Cut:
     highest = max((piece.chance for pieces in sentences for piece in pieces), default=0.0)
     if highest < least:
         return Cut(kept=tuple(split_sentences(text)), gone=0.0)
-    kept = []
+    kept, question = [], ""
     for pieces in sentences:
+        asked = " ".join(piece.text for piece in pieces)
+        if asked.endswith("?"):
+            question = asked  # it stays if its answer stays
+            continue
         _mark(pieces, highest)
         rest = _joined(pieces)
-        kept += [rest] if len(rest.split()) >= min(_MIN_WORDS, sum(len(piece.words) for piece in pieces)) else []
+        if rest and (question or len(rest.split()) >= min(_MIN_WORDS, len(asked.split()))):
+            kept.append(f"{question} {rest}".strip())
+        question = ""
     return Cut(kept=tuple(kept), gone=highest)
 
 
