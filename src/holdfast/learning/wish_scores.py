@@ -14,12 +14,14 @@ from holdfast.text.sentences import split_sentences
 __all__ = ["MAX_CHARACTERS", "certain_wish", "is_readable", "may_be_wish", "may_contain_wish", "may_forget", "wishes_of"]
 
 _WISHES: Final[tuple[WishName, ...]] = ("off_record", "forget", "remember")
-_MIN_WHOLE: Final = 0.75
+_MIN_WHOLE: Final = 0.92
 """Minimum probability of a wish in a whole message: the mean of the log odds of two readings, with and without the turn before.
 
 A turn about something else hides a wish, and without its turn, a look-alike is mistaken more often. ``training/reader/README.md`` has
 the figures.
 """
+_MIN_KEPT: Final = 0.75
+"""The same for a wish to remember, in a message with the usual words of such a wish."""
 _MIN_UNUSUAL: Final = 0.85
 """The same for a message without the usual words of a wish, or with words of another sense: "I wanna forget this whole week"."""
 _MIN_UNUSUAL_FORGET: Final = 0.95
@@ -120,7 +122,7 @@ def _min_unkept(wish: WishName, words: str) -> float:
 def _min_kept(words: str) -> float:
     """Return the minimum probability of a wish to remember in a message with these words. It is over 1 if it has none."""
     if may_wish("remember", words):
-        return _MIN_WHOLE
+        return _MIN_KEPT
     return _MIN_KEPT_BY_FORM if may_wish_by_form("remember", words) else math.inf
 
 
