@@ -1,15 +1,16 @@
-"""Fit the threshold for the nearest memory of ``holdfast.learning.changes.compare_claims`` to labeled pairs of claims.
+"""Fit the thresholds of ``holdfast.learning.changes.compare_claims`` to labeled pairs of claims.
 
-The threshold is chosen on the training pairs that no network was trained on (the split ``dev``). It maximizes the share of
+The thresholds are chosen on the training pairs that no network was trained on (the split ``dev``). They maximize the share of
 changes found, while at least 98 % of the look-alikes are kept and at most 5 % of the ended claims are wrong. The result is
 reported on the test pairs, with 95 % confidence intervals (Wilson), before and after. Each pair is compared as the nearest
-memory. The look-alikes of the newer authors were written to be hard, so the threshold in use is lower than the fitted one
+memory. The look-alikes of the newer authors were written to be hard, so the thresholds in use are lower than the fitted ones
 (``docs/project/decisions/learning.md``). Run it again after each training of the reader:
 
     python training/fit_changes.py
 """
 
 import argparse
+import itertools
 import json
 import math
 import sys
@@ -83,16 +84,19 @@ def finds(reader: SentenceReader, pairs: Sequence[Pair], thresholds: Thresholds)
 
 
 def fit(pairs: Sequence[Pair], reader: SentenceReader, known: Thresholds) -> Thresholds:
-    """Return the thresholds that find the most changes within the limits, or else the known ones. Only that for the nearest memory changes."""
+    """Return the thresholds that find the most changes within the limits. If there are none, return the known ones."""
+    never = replace(known, shared=2.0, unshared=2.0, unrelated=2.0)
+    by_shared = {one: finds(reader, pairs, replace(never, shared=one)) for one in GRID}
+    by_unshared = {one: finds(reader, pairs, replace(never, unshared=one, unrelated=max(one, known.unrelated))) for one in GRID}
     best, most = known, -1.0
-    for nearest in GRID:
-        found = finds(reader, pairs, replace(known, nearest=nearest))
+    for shared, unshared in itertools.product(GRID, GRID):
+        found = [one or other for one, other in zip(by_shared[shared], by_unshared[unshared], strict=True)]
         kept = share(found, pairs, "lookalike", wanted=False)
         ended = [each for each, is_found in zip(pairs, found, strict=True) if is_found]
         wrong = sum(not each.ends for each in ended) / max(len(ended), 1)
         gain = share(found, pairs, "direct") + share(found, pairs, "sideways")
         if kept >= MIN_LOOK_ALIKES and wrong <= MAX_WRONG and gain > most:
-            best, most = replace(known, nearest=nearest), gain
+            best, most = replace(known, shared=shared, unshared=unshared, unrelated=max(unshared, known.unrelated)), gain
     return best
 
 

@@ -141,13 +141,13 @@ def test_the_list_of_facts_of_rumi_shows_later_sentences(tmp_path: Path, clock: 
 def test_a_sentence_that_possibly_ends_a_memory_is_linked_and_retires_nothing(open_memory: OpenMemory, preset: str) -> None:
     memory = open_memory(preset=preset, embedder="talk-embed-s", chat="none")
     user, app = (None, "diary") if preset == "apps" else ("ana", None)
-    for text in ("My son Emil studies law in Vienna.", "Emil shipped his boxes from Vienna.", "I bake bread on Sundays."):
+    for text in ("My son Emil studies law in Vienna.", "Emil took his suitcase from Vienna.", "I bake bread on Sundays."):
         with memory.session(user=user, app=app) as talk:
             talk.add("user", text)
         memory.drain()
     (old,) = [each for each in memory.memories(user=user, app=app) if "Vienna" in each.text]
     (hit,) = [hit for hit in memory.recall("What does Emil study in Vienna?", user=user, app=app) if hit.id == old.id]
-    assert hit.later == ("Emil shipped his boxes from Vienna.",)
+    assert hit.later == ("Emil took his suitcase from Vienna.",)
 
 
 class Alarmist:

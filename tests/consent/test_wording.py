@@ -52,6 +52,7 @@ def test_rules_alone_misread_almost_no_similar_statement() -> None:
 @pytest.mark.parametrize(
     "text",
     [
+        "also I quit the smokes for good, three weeks now, don't make a thing of it",
         "and only Hamish can unblock it, not even Anselm",
         "me cansé de mantener la config. me pasé a Helix, me tiene enamorada",
         "lo del viaje",
@@ -120,6 +121,7 @@ def test_a_wish_in_one_part_covers_the_message(text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
+        "i wanna forget this whole week, i got dumped",
         "quiero olvidarme de mi ex, cortamos el mes pasado",
         "please don't keep me waiting I have a flight at six",
         "dont log me out of the game",
@@ -262,6 +264,7 @@ def test_a_request_to_remember_a_rule_about_keeping_stays_one() -> None:
         "We never keep a diary. I work at Aldi.",
         "Don't log this ticket twice. I work at Siemens.",
         "Don't store this coat in plastic. I'm a tailor.",
+        "la carpeta es mi trabajo de fin de grado, no la borres",
         "esta mancha no se quita ni con alcohol. Tengo tres hijos",
         "La llevo apuntada en el móvil: la cita es el 9 de mayo",
         "Remember that day at the beach? My son Ivo is 7.",

@@ -94,7 +94,7 @@ def test_a_decision_about_the_users_life_belongs_to_the_user(text: str) -> None:
     "text",
     [
         "I decided to use SQLite for the cache",
-        "we chose Rust for the parser",
+        "I chose Rust for the parser",
         "we decided to split the service in two",
         "Decidí usar Redis para las sesiones.",
     ],

@@ -2,15 +2,13 @@
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, Literal
 
 from holdfast.learning.changes.parts.claims import split_claims
-from holdfast.learning.changes.parts.cut import Cut, cut_ended
-from holdfast.learning.changes.wording import spoken_words
 from holdfast.presets.base import Preset
-from holdfast.protocols import MemoryFilter, MessageFilter, SentenceReader, Store
+from holdfast.protocols import MemoryFilter, MessageFilter, Store
 from holdfast.recall.reader import Reader
 from holdfast.runtime.regex import regex
 from holdfast.text.consent.rules import subject_words
@@ -20,17 +18,7 @@ from holdfast.text.sentences import split_sentences
 from holdfast.text.terms import document_terms, query_terms
 from holdfast.types import Hit, Memory, Message, Scope
 
-__all__ = [
-    "About",
-    "Terms",
-    "find_about",
-    "find_asked",
-    "find_everything",
-    "find_known",
-    "find_mentioned",
-    "with_parts",
-    "without_reason",
-]
+__all__ = ["About", "Terms", "find_about", "find_everything", "find_known", "find_mentioned", "without_reason"]
 
 _MAX_HITS: Final = 100
 _MIN_SHARE: Final = 0.5
@@ -53,15 +41,6 @@ _MIN_BEST: Final = 0.4
 """Minimum recall score of the best hit, if no hit reaches ``_MIN_SCORE``. If its score is lower, nothing is found."""
 _CLOSE: Final = 0.75
 """A hit scores nearly as high as the best hit if its score is at least this share (0 to 1) of the best score."""
-
-_MAX_COMPARED: Final = 24
-"""Maximum number of memories or messages that the sentence reader compares with a wish."""
-_MIN_GONE: Final = 0.85
-"""Minimum probability with which words of a memory are what a wish asks to forget, if its own words find no memory."""
-_CLOSE_GONE: Final = 0.9
-"""The same as a share of the highest probability of all memories."""
-_MIN_PART_GONE: Final = 0.5
-"""The same for a memory that the words of the wish find."""
 
 _FRAME: Final = regex(
     r"(?:(?:what|everything|anything|all|the things?|that thing|the stuff|that stuff|the bit)\s(?:(?:that\s)?(?:i|you|we)\s(?:\S+\s){1,3}?)?about\s"
@@ -189,53 +168,6 @@ def find_mentioned(reader: Reader, scope: Scope, clauses: Sequence[str], *, is_f
             messages = tuple(hit.message for hit in owned if hit.message and known.share(hit.found.text) == 1)
             return About(memories=tuple((memory, _remainder(memory, known, 1)) for memory in found), messages=messages)
     return About()
-
-
-def find_asked(reader: Reader, scope: Scope, request: str, sentence_reader: SentenceReader) -> About:
-    """Return what a message asks to forget, according to the sentence reader. ``request`` is the text of the message.
-
-    The sentence reader compares the user's memories and messages that recall finds for the request with it, and finds the words that
-    it asks to forget. Only the memories with the most probable words are returned.
-    """
-    owned = [hit for hit in _recalled(reader, scope, request) if _is_owned(hit, scope, reader.preset)]
-    memories = [hit.memory for hit in owned if hit.memory][:_MAX_COMPARED]
-    told = [hit.message for hit in owned if hit.message and hit.message.role == "user"][:_MAX_COMPARED]
-    cuts = [(memory, _cut_asked(memory.text, request, sentence_reader)) for memory in memories]
-    most = max((cut.gone for _, cut in cuts), default=0.0)
-    if most < _MIN_GONE:
-        return About()
-    found = [(memory, _as_text(memory.text, cut)) for memory, cut in cuts if cut.gone >= max(_MIN_GONE, _CLOSE_GONE * most)]
-    messages = [
-        each for each in told if _cut_asked(each.text, request, sentence_reader).gone >= max(_MIN_GONE, _CLOSE_GONE * most)
-    ]
-    return About(memories=tuple(found), messages=tuple(messages))
-
-
-def with_parts(about: About, request: str, sentence_reader: SentenceReader) -> About:
-    """Return memories to forget, of which only the part is forgotten that a request asks for, according to the sentence reader.
-
-    Memories stay as they are if they already have a part to keep, or if the reader finds no such part.
-    """
-    memories = []
-    for memory, rest in about.memories:
-        cut = _cut_asked(memory.text, request, sentence_reader)
-        memories.append((memory, rest if rest or cut.gone < _MIN_PART_GONE else _as_text(memory.text, cut)))
-    return replace(about, memories=tuple(memories))
-
-
-def _cut_asked(text: str, request: str, sentence_reader: SentenceReader) -> Cut:
-    """Return a text without the words that a request asks to forget. A text of several lines is not cut."""
-    words = spoken_words(text)[1]
-    gone = sentence_reader.compare(words, request).gone
-    cut = cut_ended(words, gone, least=0.0)
-    return replace(cut, kept=()) if "\n" in text.strip() else cut
-
-
-def _as_text(text: str, cut: Cut) -> str:
-    """Return what stays of a text as sentences, with the words around the quotation if the text quotes the user."""
-    before, _, after = spoken_words(text)
-    rest = " ".join(each if each.endswith((".", "!", "?")) else f"{each}." for each in cut.kept)
-    return f"{before}{rest}{after}" if rest else ""
 
 
 def without_reason(subject: str) -> str:

@@ -5,16 +5,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final, Literal
 
-from holdfast.consent.forget import (
-    About,
-    find_about,
-    find_asked,
-    find_everything,
-    find_known,
-    find_mentioned,
-    with_parts,
-    without_reason,
-)
+from holdfast.consent.forget import About, find_about, find_everything, find_known, find_mentioned, without_reason
 from holdfast.consent.off_record import (
     turn_before,
     turns_about,
@@ -22,7 +13,7 @@ from holdfast.consent.off_record import (
 from holdfast.errors import ModelError
 from holdfast.learning.capture import Extractor
 from holdfast.learning.dating import dated, dates_of, reading_of
-from holdfast.learning.wish_scores import may_be_wish, may_forget
+from holdfast.learning.wish_scores import may_be_wish
 from holdfast.learning.wishes import ReadWish, asked_puts, lifts_off_record, named_subject, read_wish
 from holdfast.presets.base import Preset
 from holdfast.protocols import Clock, SentenceReader, Store
@@ -95,27 +86,15 @@ class Planner:
             told := self._told(message, wish, reader)
         ):
             wish, message, turn = ReadWish(wish="remember", subject=told.text), told, None
-        elif remembers_bare(message.text):
-            wish = None  # "save that" after a text of the assistant
-        if wish is None or wish.wish == "off_record":
-            return self._plan_unclear(wish, message, said, reader)
+        if wish is None or (wish.wish == "off_record" and person_to_forget(message.text)):
+            named = self._plan_named(message, said, reader)
+            if wish is None or named.wish is not None:
+                return named
+        if wish.wish == "off_record":
+            return self._plan_part(wish, message, reader)
         if wish.wish == "forget":
             return self._plan_forget(wish, message, reader)
         return Plan(wish=wish, puts=tuple(self._puts(wish, message, turn, reader)))
-
-    def _plan_unclear(self, wish: ReadWish | None, message: Message, before: str, reader: SentenceReader | None) -> Plan:
-        """Return the plan for a message with no wish, or with an off-the-record wish. It can be a wish to forget something stored.
-
-        ``before`` is the text of the assistant's message directly before, or empty.
-        """
-        if wish is None or person_to_forget(message.text):
-            named = self._plan_named(message, before, reader)
-            if named.wish is not None:
-                return named
-        asked = self._plan_by_memories(message, before, reader)
-        if asked.wish is not None:
-            return asked
-        return Plan() if wish is None else self._plan_part(wish, message, reader)
 
     def _plan_forget(self, wish: ReadWish, message: Message, reader: SentenceReader | None) -> Plan:
         """Return the plan for a wish to forget. If nothing is stored about its subject, it can be another wish, or none."""
@@ -175,7 +154,7 @@ class Planner:
             and asks_to_forget(fold_places(message.text))
             and (about := self._mentioned(message, reader)).memories
         ):
-            return Plan(wish=ReadWish(wish="forget"), about=self._asked(about, message, reader))
+            return Plan(wish=ReadWish(wish="forget"), about=about)
         is_elsewhere = bool(part) and wish.reach == "message"  # other words for what was said just before
         return Plan(wish=replace(wish, reach="previous") if is_elsewhere else wish)
 
@@ -194,7 +173,7 @@ class Planner:
             about = self._mentioned(message, reader)
         if about.is_empty:
             return Plan()
-        return Plan(wish=ReadWish(wish="forget", subject=name), about=self._asked(about, message, reader))
+        return Plan(wish=ReadWish(wish="forget", subject=name), about=about)
 
     def _read(self, text: str, before: str) -> tuple[ReadWish | None, SentenceReader | None]:
         """Return the wish in a text, and the sentence reader that read it. Without a wish, the first value is None.
@@ -221,25 +200,7 @@ class Planner:
                 memories=mentioned.memories,
                 messages=tuple({each.id: each for each in (*found.messages, *mentioned.messages)}.values()),
             )
-        if found.is_empty:
-            found = self._by(short, scope, "meaning")
-        return self._asked(found, message, reader)
-
-    def _asked(self, known: About, message: Message, reader: SentenceReader | None) -> About:
-        """Return what a message asks to forget. ``known`` is what its words find; the sentence reader finds the parts of it."""
-        if reader is None or known.is_empty:
-            return known
-        return with_parts(known, message.text, reader)
-
-    def _plan_by_memories(self, message: Message, before: str, reader: SentenceReader | None) -> Plan:
-        """Return the plan for a message that may ask to forget something: it does if a memory has what it asks to forget.
-
-        ``before`` is the text of the assistant's message directly before, or empty.
-        """
-        if reader is None or not may_forget(message.text, before, reader):
-            return Plan()
-        about = find_asked(self._reader, message.scope, message.text, reader)
-        return Plan(wish=ReadWish(wish="forget"), about=about) if about.memories else Plan()
+        return self._by(short, scope, "meaning") if found.is_empty else found
 
     def _by(self, said: str, scope: Scope, by: Literal["words", "meaning"]) -> About:
         subject = (by == "words" and subject_words(said)) or said

@@ -62,7 +62,7 @@ _MIN_TOLD: Final = 0.05
 
 A part with a lower probability does not count as content that the wish covers.
 """
-_MIN_NONE: Final[Mapping[WishName, float]] = {"off_record": 0.7, "forget": 0.97, "remember": 0.97}
+_MIN_NONE: Final[Mapping[WishName, float]] = {"off_record": 0.6, "forget": 0.97, "remember": 0.97}
 """Minimum probability of "no wish" with which the sentence reader overrules a rule that found this wish.
 
 A rule with plain words (``RuledWish.is_plain``) is never overruled.

@@ -63,11 +63,6 @@ class Comparison:
     leaves: float
     repeats: float
     ends: float
-    gone: tuple[float, ...] = ()
-    """For each word of the old statement, the probability that the new statement ends what it says, or asks to forget it.
-
-    Words are separated by spaces. It is empty if the reader does not estimate it.
-    """
 
 
 class SentenceReader(Protocol):

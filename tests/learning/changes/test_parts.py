@@ -161,6 +161,22 @@ def test_after_a_move_the_companion_is_a_memory_of_its_own(open_memory: OpenMemo
     assert "Antofagasta" not in live
 
 
+def _chance_of(*ended: str) -> Callable[[str, str], float]:
+    return lambda claim, new: 0.999 if any(each in claim for each in ended) else 0.9
+
+
+def test_a_change_ends_every_claim_that_it_names_and_surely_ends() -> None:
+    old = "Don Anselmo toma Sintrom y no puede comer espinacas."
+    new = "A don Anselmo le han quitado el Sintrom, ya puede comer espinacas."
+    assert rest_of(old, new, "es", _chance_of("Sintrom", "espinacas")) == []
+    assert rest_of(old, new, "es", _chance_of("espinacas")) == ["Don Anselmo toma Sintrom"]
+
+
+def test_the_reader_says_which_claim_of_a_sentence_has_changed() -> None:
+    old, new = "I get paid on the 15th and rent is due on the 1st", "they changed payday to the 20th"
+    assert rest_of(old, new, "en", _chance_of("paid")) == ["Rent is due on the 1st"]
+
+
 @pytest.mark.parametrize(
     ("old", "new", "language", "left"),
     [

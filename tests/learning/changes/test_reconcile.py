@@ -14,7 +14,6 @@ from holdfast.learning.changes.end_reason import replaces
 from holdfast.learning.changes.reconcile import Neighbor, ReconcileRules, reconcile
 from holdfast.learning.changes.sameness import CALIBRATIONS, DocumentCalibration, adds_nothing, is_near
 from holdfast.models.local.registry import DEFAULT_READER
-from holdfast.protocols import Comparison, Reading
 from holdfast.services import services
 from holdfast.testing.samples import ANA, AT, BOB, a_memory
 from holdfast.text.clean import content_hash
@@ -325,30 +324,23 @@ def test_a_change_that_the_rules_are_unsure_of_ends_the_memory_that_the_reader_i
     assert put.replaces == ("mem_phone",)
 
 
-class _Unsure:
-    """A reader that finds every ending probable, but not certain."""
-
-    name = "unsure"
-
-    def read(self, sentence: str, *, before: str = "") -> Reading:
-        reader = make_sentence_reader(DEFAULT_READER)
-        assert reader is not None
-        return reader.read(sentence, before=before)
-
-    def compare(self, old: str, new: str) -> Comparison:
-        return Comparison(leaves=0.04, repeats=0.0, ends=0.96)
-
-
 @pytest.mark.parametrize(("cosine", "ended"), [(0.45, ("mem_tariff",)), (0.5, ())])
 def test_of_two_doubtful_endings_the_far_more_similar_memory_ends(cosine: float, ended: tuple[str, ...]) -> None:
-    tariff = _auto("We're on a fixed tariff with British Gas till next spring.", id="mem_tariff")
+    tariff = _auto(
+        "We're on a fixed tariff with British Gas till next spring (2027), three bed semi in Kettering.", id="mem_tariff"
+    )
     dryer = _auto("My wife Parveen thinks it's the tumble dryer.", id="mem_dryer")
-    new = _put("Parveen made us switch, so we're with Octopus.")
+    new = _put(
+        "Parveen made us switch, so we're with Octopus now, on that agile whatsit where the price changes every half hour."
+    )
     related = [
         Neighbor(memory=tariff, close=True, nearest=True, cosine=0.54),
         Neighbor(memory=dryer, close=True, nearest=True, cosine=cosine),
     ]
-    put = reconcile([new], [related], ReconcileRules(), calibration=None, reader=_Unsure(), said={})[-1]
+    said = {"msg_new": f"{new.text} When should I run the dishwasher?"}
+    put = reconcile([new], [related], ReconcileRules(), calibration=None, reader=make_sentence_reader(DEFAULT_READER), said=said)[
+        -1
+    ]
     assert put.replaces == ended
 
 

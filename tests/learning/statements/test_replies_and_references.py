@@ -82,10 +82,7 @@ def test_a_short_lead_in_is_no_part_of_the_question(turn: str, words: str) -> No
 
 @pytest.mark.parametrize(
     ("question", "reply"),
-    [
-        ("How do you deploy it?", "podman compose on a rented box"),
-        ("How often do you rehearse?", "twice a week, Tuesdays and Fridays"),
-    ],
+    [("How do you deploy it?", "podman compose on a rented box"), ("How many rehearsals a week?", "two, Tuesdays and Fridays")],
 )
 def test_an_answer_is_learned_even_after_a_lead_in(memory: Engine, question: str, reply: str) -> None:
     assert _learned(memory, f"Great. {question}", reply) == [f"{question} {reply}"]
@@ -124,6 +121,7 @@ def test_a_given_text_in_quotation_marks_is_not_the_users_own(memory: Engine) ->
     [
         ("I teach in Bergen.", "How long have you taught there?", "six years"),
         ("We adopted three kittens.", "What are their names?", "Pip, Dot and Moss"),
+        ("Mi primo Ciro se mudó a Quito.", "¿Lo ves a menudo?", "cada verano"),
         ("Mi abuelo tiene diabetes.", "¿Toma medicina?", "metformina"),
         ("My uncle lives in Perth.", "Does he drive?", "no, he takes the tram"),
     ],
@@ -136,7 +134,7 @@ def test_a_question_that_points_back_is_kept_with_what_it_points_to(memory: Engi
     ("said", "question", "reply"),
     [
         ("2.7, the vendor is slow.", "How do you deploy it?", "podman compose on a rented box"),
-        ("el domingo contra el Lugo.", "¿En qué idioma te contesto?", "en gallego, siempre en gallego"),
+        ("el domingo contra el Lugo.", "¿Los quieres en lista o en tabla?", "en tabla, siempre en tabla"),
     ],
 )
 def test_an_answer_to_another_question_is_no_part_of_the_next_one(memory: Engine, said: str, question: str, reply: str) -> None:

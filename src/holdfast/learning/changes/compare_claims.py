@@ -9,14 +9,12 @@ from dataclasses import dataclass
 from typing import Final
 
 from holdfast.learning.changes.parts.claims import split_claims
-from holdfast.learning.changes.parts.cut import cut_ended
 from holdfast.learning.changes.parts.rest import points_to_thing, rest_of
 from holdfast.learning.changes.things.named_things import reports_role_holder
 from holdfast.learning.changes.things.other_things import are_different
 from holdfast.learning.changes.wording import shared_words, spoken_words
 from holdfast.protocols import SentenceReader
 from holdfast.protocols.sentence_reader import Area
-from holdfast.text.clean import fold
 from holdfast.text.language import detect_language
 from holdfast.text.sentences import split_sentences
 from holdfast.types import Memory
@@ -60,10 +58,6 @@ _MIN_POSSIBLE_UNSHARED: Final = 0.75
 _CHANGING: Final[frozenset[Area]] = frozenset({"event", "plan"})
 _CHANGED: Final[frozenset[Area]] = frozenset({"home", "work", "family", "possession"})
 """Areas of life whose claims an event or a plan can end: "we moved" ends a claim about the home."""
-_MIN_PART: Final = 0.3
-"""Minimum probability of the words between two joints with which they are what has ended of a claim that has ended."""
-_MIN_REST_ENDS: Final = 0.9
-"""Minimum probability with which what stays of an ended claim counts as ended, too."""
 _MAX_CLAIMS: Final = 6
 """Maximum number of claims of a memory or statement. A text with more claims is a summary and is not compared."""
 
@@ -139,7 +133,7 @@ class ClaimComparer:
         kept: list[str] = []
         for place, (claim, asked, chance) in enumerate(zip(claims, _with_questions(words, claims), ends, strict=True)):
             if chance:
-                kept += self._rest(claim, *compared)
+                kept += self._rest(claim, whole or told)
             elif not (place and ends[place - 1] and asked != claim and points_to_thing(asked)):
                 kept.append(asked)  # not "eight years" of "I live in Leeds. How long have you lived there? eight years"
         if nearest and not any(ends) and len(claims) == 1:
@@ -188,24 +182,13 @@ class ClaimComparer:
             kept += [] if chance else [part if part.endswith((".", "!")) else f"{part}."]
         return ends, kept
 
-    def _rest(self, claim: str, *news: str) -> list[str]:
-        """Return those parts of an ended claim that are still true, each as a sentence. ``news`` are the new texts.
+    def _rest(self, claim: str, new: str) -> list[str]:
+        """Return those parts of an ended claim that are still true, each as a sentence. ``new`` is the new claim.
 
-        Parts that the new texts end, too, or repeat, are left out. Without probabilities of the words, rules find the parts.
+        If it is unclear which part of the claim has ended, the result is empty.
         """
-        compared = [self._reader.compare(claim, new).gone for new in news]
-        gone = [sum(chances) / len(chances) for chances in zip(*compared, strict=True)]
-        if gone:
-            said = fold(" ".join(news))
-            cut = cut_ended(claim, gone, least=_MIN_PART).kept
-            rest = [each for each in cut if fold(each).rstrip(" .") not in said and self.chance(each, news[0]) < _MIN_REST_ENDS]
-        else:
-            rest = rest_of(claim, news[0], detect_language(claim) or detect_language(news[0]))
-        return [each if each.endswith((".", "!", "?")) else f"{each}." for each in rest if rest != [claim]]
-
-    def rest(self, old: str, new: str) -> list[str]:
-        """Return what is still true of an old sentence that a new statement ends, as sentences."""
-        return self._rest(old, new)
+        rest = rest_of(claim, new, detect_language(claim) or detect_language(new), self.chance)
+        return [each if each.endswith((".", "!")) else f"{each}." for each in rest if rest != [claim]]
 
     def chance(self, old: str, new: str) -> float:
         """Return the probability that a new claim ends an old claim."""

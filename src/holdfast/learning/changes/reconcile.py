@@ -129,7 +129,6 @@ class _Batch:
         self._reader = reader
         self._comparer = None if reader is None else ClaimComparer(reader)
         self._chance = None if self._comparer is None else self._comparer.chance
-        self._cut = None if self._comparer is None else self._comparer.rest
         self._said = said
         self._retired: set[str] = set()
 
@@ -165,7 +164,7 @@ class _Batch:
         Parts that another new Put already states are left out.
         """
         replaced = [neighbor.memory for neighbor in found if neighbor.memory.id in put.replaces]
-        rest = [each for memory in replaced for each in remainder(memory, put, self._cut)]
+        rest = [each for memory in replaced for each in remainder(memory, put, self._chance)]
         return [each for each in rest if not meaning(each.text, each.language) <= self._stated]
 
     def _append(self, put: Put) -> None:
@@ -185,7 +184,7 @@ class _Batch:
                 return
         for earlier in self._ended_in_batch(put):
             self.puts.remove(earlier)
-            self.puts += remainder(earlier, put, self._cut)
+            self.puts += remainder(earlier, put, self._chance)
             put = _merge_into(earlier, put)
         self._retired.update(put.replaces)
         self.puts.append(put)
@@ -249,7 +248,9 @@ class _Batch:
         if put.doubtful and any(each.memory.origin != "auto" for each in ended):
             return replace(put, replaces=tuple(each.memory.id for each in ended))  # becomes a proposal; nothing is retired yet
         for each in ended:
-            self.puts += remainder(each.memory, put, self._cut) if each.kept is None else still_true(each.memory, each.kept, put)
+            self.puts += (
+                remainder(each.memory, put, self._chance) if each.kept is None else still_true(each.memory, each.kept, put)
+            )
         reason = "; ".join(reason_of(each, put) for each in ended)
         return replace(put, replaces=tuple(each.memory.id for each in ended), reason=reason)
 

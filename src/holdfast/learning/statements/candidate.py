@@ -47,7 +47,7 @@ _KEEP_WEIGHT: Final = 0.2
 
 The network rates short plain facts, such as "I have a tattoo", lower as memories than as sentences.
 """
-_MOMENT_WEIGHT: Final = -2.0
+_MOMENT_WEIGHT: Final = -1.5
 """Weight of what matters only at the moment.
 
 In 45 real conversations, a judge found 38 to 50 % of such memories useful, and 76 % of the others. The network's training text has

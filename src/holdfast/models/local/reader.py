@@ -99,22 +99,20 @@ class LocalReader:
         Return the probabilities of three cases. The new statement leaves the old one as it is, repeats it, or ends it. An ended
         statement is no longer true.
         """
-        words = [self._network.pieces(word) for word in old.split()]
-        first = [piece for word in words for piece in word][: self._spec.max_old_tokens]
-        answers, scores = self._run(_PAIR_MARK, first, self._network.pieces(new))
+        first = self._network.pieces(old[: self._spec.max_first_characters])[: self._spec.max_first_tokens]
+        answers, _ = self._run(_PAIR_MARK, first, self._network.pieces(new))
         leaves, repeats, ends = map(float, answers["change"])
-        return Comparison(leaves=leaves, repeats=repeats, ends=ends, gone=_chances(scores[1 : len(first) + 1], words))
+        return Comparison(leaves=leaves, repeats=repeats, ends=ends)
 
     def _run(self, mark: str, first: Sequence[int], text: Sequence[int]) -> tuple[dict[str, Floats], Floats]:
         """Run the network on two texts, ``first`` and ``text``, given as token ids. Return two values: a dict and an array.
 
         The dict maps each classification, such as ``keep`` or ``owner``, to the probabilities of its classes. The array has a
-        score for each token of the input, special tokens included: how likely the token is part of the fact or, in a comparison,
-        of what has ended. ``mark`` is the special token before both texts. It selects between the analysis of a sentence and the
-        comparison of two statements.
+        score for each token of the input, special tokens included: how likely the token is part of the fact. ``mark`` is the
+        special token before both texts. It selects between the analysis of a sentence and the comparison of two statements.
         """
         end = self._network.special(_END_MARK)
-        text = text[: min(self._spec.max_tokens, max(self._spec.max_pair_tokens - len(first), 1))]
+        text = text[: self._spec.max_tokens]
         ids = [self._network.special(mark), *first, end, *text, end]
         scores, tokens = self._network.run_all(ids, second=len(first) + 2)
         answers, position = {}, 0
@@ -128,17 +126,6 @@ def _softmax(scores: Floats) -> Floats:
     powers: Floats = np.exp(scores - scores.max())
     shares: Floats = powers / powers.sum()
     return shares
-
-
-def _chances(scores: Floats, words: Sequence[Sequence[int]]) -> tuple[float, ...]:
-    """Return the mean probability of the tokens of each word, from the tokens' scores. It is 0 for words that were not read."""
-    chances = 1 / (1 + np.exp(-scores))
-    found, start = [], 0
-    for word in words:
-        read = chances[start : start + len(word)]
-        found.append(float(read.mean()) if len(read) else 0.0)
-        start += len(word)
-    return tuple(found)
 
 
 def _span(scores: Floats, words: Sequence[tuple[int, int]], lengths: Sequence[int]) -> tuple[int, int]:

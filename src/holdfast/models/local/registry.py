@@ -176,14 +176,10 @@ class ReaderSpec(Spec):
     """A sentence reader, which classifies the user's sentences and compares statements."""
 
     max_first_tokens: int
-    """Maximum number of tokens of the turn before a sentence."""
+    """Maximum number of tokens of the turn before a sentence, or of an old statement."""
     max_first_characters: int
-    max_old_tokens: int
-    """Maximum number of tokens of an old statement."""
     max_tokens: int
     """Maximum number of tokens of a sentence, or of a new statement."""
-    max_pair_tokens: int
-    """Maximum number of tokens of both texts together."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -333,11 +329,9 @@ _TALK_READER_S: Final = ReaderSpec(
     licence="Apache-2.0",
     max_first_tokens=56,
     max_first_characters=300,
-    max_old_tokens=96,
     max_tokens=128,
-    max_pair_tokens=184,
     files=(
-        _own("talk-reader-s/model.onnx", "5bddd3c959b64956d4ff53a7c8899b7ee5c602ffc394841d033e555f620f4025", 24_652_222),
+        _own("talk-reader-s/model.onnx", "bdb38a988c3154ed99fd704b58258e69ed7fa534bf31571db447df98314c6f8f", 24_652_222),
         _own("talk-reader-s/vocab.txt", "f2e0bf18bfeffe825796395160b6e4aa2c9349d75a2dc2f2132b1388a9aadbe3", 273_034),
     ),
 )

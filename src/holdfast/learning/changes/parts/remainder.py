@@ -4,10 +4,10 @@ After a move, the job in "I live in Lyon and work at Acme" is kept, and so is th
 """
 
 import re
-from collections.abc import Callable, Sequence
-from typing import Final, TypeAlias
+from collections.abc import Sequence
+from typing import Final
 
-from holdfast.learning.changes.parts.rest import is_changed, rest_of
+from holdfast.learning.changes.parts.rest import Chance, is_changed, rest_of
 from holdfast.learning.changes.phrases import LANGUAGES, phrases
 from holdfast.learning.changes.slot_clauses import SlotClause, clauses_of
 from holdfast.learning.changes.slots import Slot, slots_of
@@ -29,17 +29,13 @@ If the previous sentence is outdated, so is a sentence with such a pronoun.
 _SUBJECT: Final = regex(r"(?:I|We|The user|User|El usuario|La usuaria)(?= )")
 
 
-CutFunction: TypeAlias = Callable[[str, str], list[str]]
-"""Function that takes an old sentence and a new statement, and returns what is still true of the sentence."""
-
-
-def remainder(old: Memory | Put, put: Put, cut: CutFunction | None = None) -> list[Put]:
+def remainder(old: Memory | Put, put: Put, chance: Chance | None = None) -> list[Put]:
     """Return the parts of an old statement that are still true after a new statement, as a list of at most one Put.
 
     A Put is a memory to store. Sentences that the new statement does not change are kept whole, unless a pronoun in them
     refers to an outdated sentence before ("Loves it there."). Of other sentences, only the parts about unchanged attributes
-    are kept. The list is empty if nothing is kept, or if the new statement changes nothing. ``cut`` is the
-    sentence reader's function that cuts what has ended out of a sentence. If it leaves nothing, rules cut it out.
+    are kept. The list is empty if nothing is kept, or if the new statement changes nothing. ``chance`` estimates which
+    clause has changed if the words do not show it.
     """
     language = old.language if old.language in LANGUAGES else put.language if put.language in LANGUAGES else "en"
     changes = slots_of(put.text, key=put.key, language=put.language)
@@ -54,7 +50,7 @@ def remainder(old: Memory | Put, put: Put, cut: CutFunction | None = None) -> li
             kept.append(sentence)
             follows_ended = False
             continue
-        rest = _rest(sentence, put.text, language, cut) if changed and not points_back else []
+        rest = rest_of(sentence, put.text, language, chance) if changed and not points_back else []
         if rest and rest != [sentence]:
             follows_ended = any_ended = True
             kept += rest
@@ -67,11 +63,6 @@ def remainder(old: Memory | Put, put: Put, cut: CutFunction | None = None) -> li
     if before and kept:
         kept = [f"{before}{' '.join(kept)}{after}"]
     return still_true(old, kept, put) if any_ended else []
-
-
-def _rest(sentence: str, new: str, language: str, cut: CutFunction | None) -> list[str]:
-    """Return what is still true of a sentence after a new statement, according to the sentence reader, or else to rules."""
-    return (cut(sentence, new) if cut is not None else []) or rest_of(sentence, new, language)
 
 
 def _with_questions(sentences: Sequence[str]) -> list[str]:

@@ -6,8 +6,8 @@ role. If the changed part is not found, no part of the sentence is kept.
 """
 
 import re
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Callable, Sequence
+from typing import Final, TypeAlias
 
 from holdfast.learning.changes.changes_in_words import change_in_words
 from holdfast.learning.changes.endings import change_phrases, endings_in
@@ -55,44 +55,81 @@ _BROKEN: Final = regex(
 """Matches a preposition or an article whose noun was cut, or a question word whose verb was cut: "Estoy en no llego"."""
 _JOB_ATTRIBUTES: Final = frozenset({"employer", "occupation", "school"})
 _MIN_TOKEN: Final = 3
+_MIN_CHANCE: Final = 0.5
+"""Minimum probability with which a claim counts as changed, if it is known that one of several claims has changed."""
+_MIN_LIKELIEST: Final = 0.9
+"""Minimum probability of the likeliest changed claim with which it alone counts as changed."""
+_MIN_LEAD: Final = 0.04
+"""The same for the distance to the probability of the second likeliest claim."""
+_MIN_ENDS_REST: Final = 0.95
+"""Minimum probability with which a new statement that mentions a phrase of a claim also ends the rest of the claim."""
+_MIN_ENDS_TOO: Final = 0.99
+"""Minimum probability with which a new statement that changes one claim of a sentence also ends another claim it mentions."""
+
+Chance: TypeAlias = Callable[[str, str], float]
+"""Function that takes an old claim and a new statement, and returns the probability that the claim is outdated."""
 
 
-def rest_of(sentence: str, new: str, language: str | None) -> list[str]:
+def rest_of(sentence: str, new: str, language: str | None, chance: Chance | None = None) -> list[str]:
     """Return those claims of a sentence that are still true after a new statement, with the outdated words cut out.
 
     A changed claim is left out if it is unclear which part is still true, or if the new statement repeats that part. A claim
-    is also left out if it refers to a thing in the changed claim before it. The list is empty if no claim is left.
+    is also left out if it refers to a thing in the changed claim before it. The list is empty if no claim is left. ``chance``
+    estimates which claim has changed if the words do not show it.
     """
     language = language if language in LANGUAGES else "en"
     new = " ".join(each for each in split_sentences(new) if not each.endswith("?")) or new
     claims = split_claims(sentence, language)
-    changed = _changed_claims(claims, new, language)
+    changed = _changed_claims(claims, new, language, chance)
     kept: list[str] = []
     for number, claim in enumerate(claims):
         if number not in changed:
             follows = _is_about(claim, claims[number - 1], language) or _is_consequence(claim, sentence)
             ends_too = number - 1 in changed and (points_to_thing(claim) or follows)
             kept += [] if ends_too else [claim]
-        elif (rest := _rest_of_claim(claim, new, language)) and fold(rest).rstrip(" .") not in fold(new):
+        elif (rest := _rest_of_claim(claim, new, language, chance)) and fold(rest).rstrip(" .") not in fold(new):
             kept.append(rest)  # the new statement does not say it itself
     return kept
 
 
-def _changed_claims(claims: Sequence[str], new: str, language: str) -> set[int]:
-    """Return the positions of the claims that a new statement changes. If this is unclear, return all positions."""
+def _changed_claims(claims: Sequence[str], new: str, language: str, chance: Chance | None) -> set[int]:
+    """Return the positions of the claims that a new statement changes. If this is unclear, return all positions.
+
+    ``chance`` estimates which claim has changed if the words do not show it. It also adds the other claims that the new
+    statement mentions and ends: "he stopped the pills, so he may eat spinach again" changes two claims.
+    """
     every = set(range(len(claims)))
-    by_rules = {number for number in every if is_changed(claims[number], new, language)}
-    if len(claims) == 1 or by_rules:
-        return by_rules or every
+    if len(claims) == 1:
+        return every
     about = shared_words(subject_of(claims[0], language), new)  # the name of the person does not tell the claims apart
     shared = [len(shared_words(claim[len(subject_of(claim, language)) :], new) - about) for claim in claims]
+    found = _first_changed(claims, shared, new, language, chance)
+    mentioned = {number for number in every - found if shared[number]} if chance is not None else set()
+    return found | {number for number in mentioned if chance is not None and chance(claims[number], new) >= _MIN_ENDS_TOO}
+
+
+def _first_changed(claims: Sequence[str], shared: Sequence[int], new: str, language: str, chance: Chance | None) -> set[int]:
+    """Return the positions of the claims that a new statement changes, or all positions if no way tells them apart.
+
+    ``shared`` counts, for each claim, the words that the new statement has in common with it.
+    """
+    every = set(range(len(claims)))
+    by_rules = {number for number in every if is_changed(claims[number], new, language)}
+    if by_rules:
+        return by_rules
+    chances = [chance(claim, new) for claim in claims] if chance is not None else []
+    likeliest, second = [*sorted(chances, reverse=True), 0.0, 0.0][:2]
+    if likeliest >= _MIN_LIKELIEST and likeliest - second >= _MIN_LEAD:
+        return {chances.index(likeliest)}
     if max(shared) and shared.count(max(shared)) == 1:
         return {shared.index(max(shared))}
     parallel = {number for number in every if _parallel(claims[number], segments_of(claims[number], language), new, language)}
     if len(parallel) == 1:
         return parallel
     named = {number for number in every if _names_in(claims[number]) & _names_in(new)}
-    return named if len(named) == 1 else every
+    if len(named) == 1:
+        return named
+    return {number for number, each in enumerate(chances) if each >= _MIN_CHANCE} or every
 
 
 def points_to_thing(claim: str) -> bool:
@@ -135,10 +172,11 @@ def _retired(text: str, new: str, language: str) -> list[tuple[Slot, Slot]]:
     return [(slot, change) for slot in slots_of(text, language=language) for change in after if retires(slot, change)]
 
 
-def _rest_of_claim(claim: str, new: str, language: str) -> str | None:
+def _rest_of_claim(claim: str, new: str, language: str, chance: Chance | None) -> str | None:
     """Return that part of a changed claim that is still true after the statement ``new``.
 
-    Return None if no part is still true, or if it is unclear what has changed.
+    Return None if no part is still true, or if it is unclear what has changed. If a phrase is cut only because the new
+    statement mentions it, ``chance`` checks that the new statement does not end the rest, too.
     """
     listed = list_in(claim, language)
     if listed is not None and not all(DAYS[language].match(item) for item in listed.items):
@@ -154,14 +192,16 @@ def _rest_of_claim(claim: str, new: str, language: str) -> str | None:
         return None  # someone who left a job no longer has its role
     segments = segments_of(claim, language)
     changed = _changed_segments(claim, segments, retired, new, language)
-    changed = changed or _named(segments, new, language) or _no_longer_alone(segments, new)
+    mentioned = [] if changed else _named(segments, new, language)
+    changed = changed or mentioned or _no_longer_alone(segments, new)
     if not changed or _has_ended(segments[0].text if retired else claim, claim, new, language):
         return None
     left = [each for each in segments if each not in changed and _is_independent(each, claim, changed, retired)]
     if _retired(_clean("".join(each.text for each in left)), new, language):  # a new day can also change the hour
         left = [each for each in left if each.sort != "time"]
     rest = _clean("".join(each.text for each in left))
-    if _OPEN_END.search(rest) or _is_broken(rest, claim) or _retired(rest, new, language):
+    ends_too = chance is not None and mentioned and chance(rest, new) >= _MIN_ENDS_REST
+    if ends_too or _OPEN_END.search(rest) or _is_broken(rest, claim) or _retired(rest, new, language):
         return None
     return rest if _says_something(left, claim, language) else None
 
