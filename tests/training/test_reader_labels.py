@@ -150,3 +150,40 @@ def test_further_training_holds_all_answers_but_wishes_and_new_sources(module: L
     pair = examples.Example(id="p:1", source="p", labels={"change": 2}, is_pair=True, how="direct", **known)
     held = {each.id: each.is_held for each in examples.held([wish, old, new, pair], ["new"])}
     assert held == {"w:1": False, "old:1": True, "new:1": False, "p:1": True, "p:1 alone": True}
+
+
+def test_marked_words_lie_inside_the_old_text_and_only_changes_and_wishes_mark_any() -> None:
+    known = rows("parts")
+    assert len({row["id"] for row in known}) == len(known) > 2000
+    for row in known:
+        ends = [0, *(end for _, end in row["gone"])]
+        assert all(before <= start < end <= len(row["old"]) for before, (start, end) in zip(ends, row["gone"], strict=False))
+        assert bool(row["gone"]) == (row["how"] != "none"), row["id"]
+
+
+def test_texts_of_joined_facts_mark_the_facts_that_a_message_ends(module: Load) -> None:
+    examples = module("examples")
+    person = {
+        "id": "p:1",
+        "source": "p",
+        "split": "train",
+        "lang": "en",
+        "facts": ["Keeps bees", "Works at a bank", "Has two sons"],
+        "messages": [{"t": "the hives are sold", "ends": [0], "repeats": [], "how": "direct"}],
+    }
+    made = list(examples._joined([person]))
+    assert made
+    for pair in made:
+        assert [pair.first[start:end] for start, end in pair.gone] == ["Keeps bees"]
+        assert pair.first != "Keeps bees"
+
+
+def test_the_words_of_unrelated_pairs_are_not_trained(module: Load) -> None:
+    examples = module("examples")
+    pair = examples.Example(
+        id="x", source="x", split="train", lang="en", first="I live in Ghent.", text="ok", labels={"change": 0}, is_pair=True
+    )
+    assert examples._with_words(examples.replace(pair, how="crossed")).gone is None
+    assert examples._with_words(examples.replace(pair, how="lookalike")).gone == ()
+    ended = examples.replace(pair, how="direct", labels={"change": 2})
+    assert examples._with_words(ended).gone == ((0, len(pair.first)),)
