@@ -174,17 +174,18 @@ def _parts(row: dict[str, Any]) -> Example:
 def _pieces(pairs: Sequence[Example]) -> Iterator[Example]:
     """Yield the ended words of each old text as a text of their own, and those that stay. A piece of few words is left out."""
     for pair in pairs:
-        gone = "".join(" " + pair.first[start:end] for start, end in pair.gone or ())
-        left, place = "", 0
-        for start, end in (*(pair.gone or ()), (len(pair.first), len(pair.first))):
-            left, place = f"{left} {pair.first[place:start]}", end
-        for name, words, has_ended in (("ended", gone, True), ("left", left, False)):
+        if not pair.gone:
+            continue
+        ended = " ".join(pair.first[start:end] for start, end in pair.gone)
+        ends = [0, *(end for _, end in pair.gone)]
+        starts = [*(start for start, _ in pair.gone), len(pair.first)]
+        left = " ".join(pair.first[start:end] for start, end in zip(ends, starts, strict=True))
+        for name, words in (("ended", ended), ("left", left)):
             text = " ".join(words.split()).strip(" ,;:.")
-            if pair.gone and len(text.split()) >= _MIN_PIECE:
-                labels = {"change": HEADS["change"].index("ends" if has_ended else "leaves")} if pair.labels else {}
-                yield replace(
-                    pair, id=f"{pair.id} {name}", first=text, labels=labels, gone=((0, len(text)),) if has_ended else ()
-                )
+            if len(text.split()) >= _MIN_PIECE:
+                labels = {"change": HEADS["change"].index("ends" if name == "ended" else "leaves")} if pair.labels else {}
+                gone = ((0, len(text)),) if name == "ended" else ()
+                yield replace(pair, id=f"{pair.id} {name}", first=text, labels=labels, gone=gone)
 
 
 def _of_others(pairs: Sequence[Example]) -> Iterator[Example]:
@@ -207,20 +208,21 @@ def _joined(rows: Iterable[dict[str, Any]]) -> Iterator[Example]:
                 ended = chance.sample(message["ends"], min(len(message["ends"]), chance.choice((1, 1, 2))))
                 facts = [*ended, *chance.sample(others, min(len(others), chance.choice((1, 2, 2, 3))))]
                 chance.shuffle(facts)
-                text, gone = "", []
-                for fact in facts:
-                    text += chance.choice(_JOINTS[row["lang"]]) if text else ""
-                    start, text = len(text), text + row["facts"][fact]
-                    gone += [(start, len(text))] if fact in ended else []
-                yield Example(
-                    **{**_known(row), "id": f"{row['id']}:{number}:joined"},
-                    first=text,
-                    text=message["t"],
-                    labels={"change": HEADS["change"].index("ends" if gone else "leaves")},
-                    gone=tuple(gone),
-                    is_pair=True,
-                    how="joined",
-                )
+                text, places = _join([row["facts"][fact] for fact in facts], _JOINTS[row["lang"]], chance)
+                gone = tuple(place for fact, place in zip(facts, places, strict=True) if fact in ended)
+                labels = {"change": HEADS["change"].index("ends" if gone else "leaves")}
+                known = {**_known(row), "id": f"{row['id']}:{number}:joined"}
+                yield Example(**known, first=text, text=message["t"], labels=labels, gone=gone, is_pair=True, how="joined")
+
+
+def _join(facts: Sequence[str], joints: Sequence[str], chance: random.Random) -> tuple[str, list[tuple[int, int]]]:
+    """Join facts to one text. Return the text, and the position of each fact in it."""
+    text, places = "", []
+    for fact in facts:
+        text += chance.choice(joints) if text else ""
+        places.append((len(text), len(text) + len(fact)))
+        text += fact
+    return text, places
 
 
 def _crossed(pairs: Sequence[Example], clauses: Sequence[Example]) -> Iterator[Example]:
