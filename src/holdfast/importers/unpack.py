@@ -1,7 +1,6 @@
 """Unpack a zip archive of a folder, such as an Obsidian vault, for the time of an import."""
 
 import os
-import tempfile
 import time
 import zipfile
 from collections.abc import Iterator
@@ -9,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from holdfast.errors import InvalidInput, NotFound
+from holdfast.runtime.private_folders import private_folder
 from holdfast.types.translatable import translatable
 
 MAX_UNPACKED_BYTES = 1 << 30
@@ -22,13 +22,12 @@ def unpacked(archive: Path) -> Iterator[Path]:
     If the archive contains only one folder or one file, the path of that folder or file is yielded. Errors name the archive,
     not the temporary folder.
     """
-    with tempfile.TemporaryDirectory(prefix="holdfast-unpacked-") as name:
-        folder = Path(name)
+    with private_folder() as folder:
         try:
             _extract(archive, folder)
             yield _inner(folder)
         except (InvalidInput, NotFound) as error:
-            said = str(error).replace(str(_inner(folder)), str(archive)).replace(name, str(archive))
+            said = str(error).replace(str(_inner(folder)), str(archive)).replace(str(folder), str(archive))
             raise type(error)(said) from error
 
 

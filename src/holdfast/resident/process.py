@@ -14,7 +14,7 @@ import sys
 import threading
 import time
 from contextlib import suppress
-from typing import IO, TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from holdfast.config import environment
 from holdfast.errors import HoldfastError
@@ -31,6 +31,7 @@ from holdfast.resident.endpoint import (
     remove,
 )
 from holdfast.resident.wire import Wire
+from holdfast.runtime.file_locks import lock_file
 from holdfast.version import __version__
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ def main() -> None:
     prepare_folder(endpoint)
     requests = [json.loads(line) for line in sys.stdin.buffer if line.strip()]
     until = time.monotonic() + _FORWARD_SECONDS
-    while (lock := acquire(endpoint)) is None:
+    while (lock := lock_file(endpoint.lock_file)) is None:
         requests = [request for request in requests if not _forward(endpoint, request)]
         if not requests or time.monotonic() > until:
             return
@@ -68,27 +69,6 @@ def main() -> None:
     with lock:
         _log_to(endpoint)
         Resident(endpoint, options).run(requests)
-
-
-def acquire(endpoint: Endpoint) -> IO[bytes] | None:
-    """Lock the lock file and return it. Return None if another process holds the lock.
-
-    The lock is released when the process ends.
-    """
-    file = open(endpoint.lock_file, "ab")  # noqa: PTH123, SIM115
-    try:
-        if os.name == "nt":
-            import msvcrt  # noqa: PLC0415  (Windows only)
-
-            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined,unused-ignore]
-        else:
-            import fcntl  # noqa: PLC0415  (not on Windows)
-
-            fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        file.close()
-        return None
-    return file
 
 
 def _forward(endpoint: Endpoint, request: dict[str, Any]) -> bool:

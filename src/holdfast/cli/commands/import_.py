@@ -2,7 +2,6 @@
 
 import os
 import sys
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -15,6 +14,7 @@ from holdfast.cli.options import Flags, convert_store, open_memory, with_flags, 
 from holdfast.cli.output import count, emit
 from holdfast.cli.progress import Progress
 from holdfast.errors import InvalidInput
+from holdfast.runtime.private_folders import private_folder
 from holdfast.types.translatable import without
 
 if TYPE_CHECKING:
@@ -139,8 +139,8 @@ def _file(path: Path) -> Iterator[Path]:
     if str(path) != "-":
         yield path
         return
-    with tempfile.TemporaryDirectory(prefix="holdfast-") as folder:
-        pasted = Path(folder) / "pasted.txt"
+    with private_folder() as folder:
+        pasted = folder / "pasted.txt"
         pasted.write_bytes(sys.stdin.buffer.read())
         try:
             yield pasted

@@ -29,6 +29,7 @@ from holdfast.errors import SettingsError
 from holdfast.mcp.http import make_mcp_app
 from holdfast.runtime.heap import freeze_objects, limit_heaps
 from holdfast.runtime.priority import lower_priority
+from holdfast.runtime.private_folders import remove_abandoned_folders
 from holdfast.runtime.regex import compile_all
 from holdfast.server.app import Server, make_app
 from holdfast.server.error_handlers import problem_for
@@ -136,10 +137,14 @@ def serve_here(
 
 
 def _settle() -> None:
-    """Do slow work before the first request: compile patterns, and exclude existing objects from garbage collection."""
+    """Do slow work before the first request: compile patterns, and exclude existing objects from garbage collection.
+
+    Also remove the temporary files of imports whose process was killed.
+    """
     lower_priority()
     compile_all()
     freeze_objects()
+    remove_abandoned_folders()
 
 
 def build(plan: ServePlan) -> Server:

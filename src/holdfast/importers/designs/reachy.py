@@ -5,7 +5,6 @@ Only a copy of the collection is opened, because Chroma writes to the files it o
 
 import math
 import sqlite3
-import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from holdfast.importers.databases import copy_database, rows, tables
 from holdfast.importers.records import Note
 from holdfast.presets.reachy import REACHY, context_key
 from holdfast.runtime.clock import as_utc
+from holdfast.runtime.private_folders import private_folder
 
 FILE = "chroma.sqlite3"
 _PAGE = 1000
@@ -122,12 +122,12 @@ def _opened(path: Path) -> Iterator[tuple[Any, Path]]:
     from chromadb.errors import ChromaError  # noqa: PLC0415  (as above)
 
     settings = chromadb.Settings(_env_file=None, anonymized_telemetry=False)
-    with tempfile.TemporaryDirectory(prefix="holdfast-", ignore_cleanup_errors=True) as copy:
+    with private_folder() as copy:
         try:
-            copy_database(folder / FILE, Path(copy) / FILE)
-            copy_database(folder / FILE, Path(copy) / "vectors.sqlite3")
-            with chromadb.PersistentClient(path=copy, settings=settings) as client:
-                yield client, Path(copy) / "vectors.sqlite3"
+            copy_database(folder / FILE, copy / FILE)
+            copy_database(folder / FILE, copy / "vectors.sqlite3")
+            with chromadb.PersistentClient(path=str(copy), settings=settings) as client:
+                yield client, copy / "vectors.sqlite3"
         except (sqlite3.Error, ChromaError) as error:
             raise InvalidInput(
                 f"{folder / FILE} cannot be read as a Chroma database, so nothing was imported: {error}."

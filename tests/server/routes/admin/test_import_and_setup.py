@@ -62,7 +62,7 @@ def test_progress_is_streamed_and_ends_with_the_result(served: Served) -> None:
 def test_a_file_that_cannot_be_read_is_refused_and_stores_nothing(served: Served, content: bytes) -> None:
     answer = served.client.post("/v1/import", params={"name": "x.bin"}, content=content)
     assert (answer.status_code, answer.json()["code"]) == (400, "invalid_input")
-    assert "holdfast-import" not in answer.text  # the server's folders are not shown
+    assert "holdfast-private" not in answer.text  # the server's folders are not shown
     assert served.client.get("/v1/setup").json()["empty"]
     assert send(served, NOTES).status_code == 200  # the failed import does not block the next one
 

@@ -4,7 +4,6 @@ import json
 import logging
 import queue
 import re
-import tempfile
 import threading
 import zipfile
 from collections.abc import AsyncGenerator
@@ -20,6 +19,7 @@ from holdfast.errors import Conflict, HoldfastError, InvalidInput, NotFound
 from holdfast.importers.records import SkipReason
 from holdfast.importers.run import ImportResult
 from holdfast.importers.unpack import MAX_UNPACKED_BYTES
+from holdfast.runtime.private_folders import private_folder
 from holdfast.server.api.fields import Name
 from holdfast.server.api.openapi import problems
 from holdfast.server.api.responses import Model
@@ -266,8 +266,8 @@ class _Job:
     def _imported(self, options: dict[str, Any]) -> ImportReport:
         if self._is_json:
             _check_json(self._content)
-        with tempfile.TemporaryDirectory(prefix="holdfast-import-") as folder, self._pool.lease(self._tenant) as memory:
-            file = Path(folder) / self._name
+        with private_folder() as folder, self._pool.lease(self._tenant) as memory:
+            file = folder / self._name
             file.write_bytes(self._content)
             self._content = b""
             _check_size(file)
