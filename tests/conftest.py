@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -39,7 +40,7 @@ pytest.register_assert_rewrite(
 from holdfast import Engine  # noqa: E402  (after its asserts were registered for rewriting)
 from holdfast.config.opening import open_engine  # noqa: E402
 from holdfast.testing import FrozenClock, HashEmbedder  # noqa: E402
-from tests.places import Place, a_place, memory_folder, parametrize  # noqa: E402
+from tests.places import SHARED, Place, a_place, memory_folder, parametrize  # noqa: E402
 from tests.sampling import Sample  # noqa: E402
 from tools.order_tests import shared_out  # noqa: E402
 
@@ -57,8 +58,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Make the processes that tests start import ``startup/sitecustomize.py``. The processes of pytest itself do not."""
-    if hasattr(config, "workerinput") or not getattr(config.option, "numprocesses", None):
+    """Make the processes that tests start import ``startup/sitecustomize.py``. The processes of pytest itself do not.
+
+    If several workers run the tests, also create the folder that they share.
+    """
+    if not hasattr(config, "workerinput") and getattr(config.option, "numprocesses", None):
+        shared = TemporaryDirectory(prefix="holdfast-tests-")
+        config.add_cleanup(shared.cleanup)
+        os.environ[SHARED] = shared.name
+    else:
         paths = [str(Path(__file__).parent / "startup"), *os.environ.get("PYTHONPATH", "").split(os.pathsep)]
         os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, dict.fromkeys(paths)))
 

@@ -24,6 +24,8 @@ from holdfast.stores.sqlite.store import SQLiteStore
 Kind = Literal["sqlite", "postgres", "chroma"]
 KINDS: Sequence[Kind] = ("sqlite", "postgres", "chroma")
 
+SHARED = "PYTEST_SHARED_FOLDER"
+"""Environment variable with the folder that the workers of a test run share. It is removed at the end of the run."""
 _IN_MEMORY = Path("/dev/shm")
 _ROOM_IN_MEMORY = 4 << 30
 
@@ -37,6 +39,12 @@ def memory_folder() -> str | None:
     if not os.access(_IN_MEMORY, os.W_OK) or os.statvfs(_IN_MEMORY).f_flag & os.ST_NOEXEC:
         return None
     return str(_IN_MEMORY) if shutil.disk_usage(_IN_MEMORY).free >= _ROOM_IN_MEMORY else None
+
+
+def shared_folder() -> Path | None:
+    """Return the folder that the workers of this test run share, or None if the tests run in one process."""
+    folder = os.environ.get(SHARED)
+    return Path(folder) if folder else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

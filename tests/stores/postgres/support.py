@@ -20,7 +20,7 @@ psycopg = pytest.importorskip("psycopg", reason="the extra postgres is not insta
 
 from holdfast.stores.bundled_postgres import BundledServer, Probe, probe  # noqa: E402
 from holdfast.stores.postgres import PostgresStore  # noqa: E402
-from tests.places import memory_folder  # noqa: E402
+from tests.places import memory_folder, shared_folder  # noqa: E402
 
 NAMED = "HOLDFAST_TEST_POSTGRES"
 """Environment variable with the address of a PostgreSQL server to test on. The address must name a superuser."""
@@ -146,10 +146,10 @@ def _start_bundled() -> BundledServer:
 @functools.cache
 def _probe_once() -> Probe:
     """Probe the bundled server once per test run. One test process runs the probe and shares the result through a file."""
-    run = os.environ.get("PYTEST_XDIST_TESTRUNUID")
-    if run is None:
+    shared = shared_folder()
+    if shared is None:
         return probe()
-    result, lock = (Path(tempfile.gettempdir()) / f"holdfast-probe-{run}{ending}" for ending in (".json", ".lock"))
+    result, lock = shared / "probe.json", shared / "probe.lock"
     try:
         lock.touch(exist_ok=False)
     except FileExistsError:
