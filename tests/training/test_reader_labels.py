@@ -161,6 +161,36 @@ def test_marked_words_lie_inside_the_old_text_and_only_changes_and_wishes_mark_a
         assert bool(row["gone"]) == (row["how"] != "none"), row["id"]
 
 
+def test_each_later_message_ends_words_that_the_old_text_has_once_or_none(module: Load) -> None:
+    people = rows("later")
+    assert len({person["id"] for person in people}) == len(people) >= 500
+    for person in people:
+        for message in person["later"]:
+            assert all(person["old"].count(words) == 1 for words in message["gone"]), person["id"]
+            assert bool(message["gone"]) == (message["how"] != "none"), person["id"]
+    first = list(module("examples")._later(people[:1]))
+    assert [pair.text for pair in first] == [message["new"] for message in people[0]["later"]]
+    marked = [[pair.first[start:end] for start, end in pair.gone] for pair in first]
+    assert marked == [message["gone"] for message in people[0]["later"]]
+
+
+def test_pairs_with_marked_words_are_trained_while_the_others_are_held(module: Load) -> None:
+    examples = module("examples")
+    known = {
+        "split": "train",
+        "lang": "en",
+        "first": "I live in Ghent.",
+        "labels": {"change": 2},
+        "is_pair": True,
+        "how": "direct",
+    }
+    pairs = [
+        examples.Example(id=f"{name}:1", source=name, text=f"I left ({name}).", **known) for name in ("parts_a", "later_b", "p")
+    ]
+    held = {each.id: each.is_held for each in examples.held(pairs, ["marked"]) if each.is_pair}
+    assert held == {"parts_a:1": False, "later_b:1": False, "p:1": True}
+
+
 def test_texts_of_joined_facts_mark_the_facts_that_a_message_ends(module: Load) -> None:
     examples = module("examples")
     person = {

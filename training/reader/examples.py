@@ -5,6 +5,7 @@ import json
 import lzma
 import random
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,6 +19,10 @@ _PLAIN = ("project_g", "plain_h", "plain_v", "plain_w", "plain_x", "plain_y", "t
 """Sources of ``clauses.jsonl`` whose clauses also count as judged memories."""
 DEV = 12
 """One in this many training dialogues is held out, to choose thresholds and the best of several runs."""
+
+
+MARKED = ("parts_", "later_")
+"""Beginnings of the names of the sources whose pairs have marked words."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,6 +65,7 @@ def read(labels: Path, texts: Path, *, own_chars: int = 0) -> list[Example]:
     neighbors = [_pair({**row, **restored[row["id"]]}) for row in _rows(labels / "neighbors.jsonl")]
     people = list(_of_people(_rows(labels / "people.jsonl")))
     parts = list(map(_parts, _rows(labels / "parts.jsonl")))
+    parts += _later(_rows(labels / "later.jsonl"))
     joined = [*parts, *_pieces(parts), *_of_others(parts), *_joined(_rows(labels / "people.jsonl"))]
     clauses = [*real, *written]
     made = [*_crossed(pairs, clauses), *_of_relatives(pairs), *unrelated(pairs, clauses), *among_others(pairs, clauses)]
@@ -165,10 +171,23 @@ def _with_words(pair: Example) -> Example:
 
 def _parts(row: dict[str, Any]) -> Example:
     """Return a pair of which the words are known that the new text ends, or asks to forget."""
-    changes = {"direct": "ends", "sideways": "ends", "none": "leaves"}
-    labels = {"change": HEADS["change"].index(changes[row["how"]])} if row["how"] in changes else {}
+    labels = {"change": HEADS["change"].index(_CHANGES[row["how"]])} if row["how"] in _CHANGES else {}
     gone = tuple((start, end) for start, end in row["gone"])
     return Example(**_known(row), first=row["old"], text=row["new"], labels=labels, gone=gone, is_pair=True, how=row["how"])
+
+
+def _later(rows: Iterable[dict[str, Any]]) -> Iterator[Example]:
+    """Yield a pair of what a user said and each later message. Each message lists the words that it ends, or asks to forget."""
+    for row in rows:
+        for number, message in enumerate(row["later"]):
+            places = sorted((row["old"].index(words), len(words)) for words in message["gone"])
+            pair = {
+                **row,
+                "new": message["new"],
+                "how": message["how"],
+                "gone": [(start, start + size) for start, size in places],
+            }
+            yield replace(_parts(pair), id=f"{row['id']}:{number}")
 
 
 def _pieces(pairs: Sequence[Example]) -> Iterator[Example]:
@@ -190,11 +209,13 @@ def _pieces(pairs: Sequence[Example]) -> Iterator[Example]:
 
 def _of_others(pairs: Sequence[Example]) -> Iterator[Example]:
     """Yield the new text of each pair with old texts of two other people. It leaves them alone, also if it asks to forget something."""
-    chance = random.Random(21)
+    chance, alike = random.Random(21), defaultdict[tuple[str, str], list[Example]](list)
     for pair in pairs:
-        others = [other for other in pairs if other.lang == pair.lang and other.split == pair.split and other.id != pair.id]
+        alike[pair.lang, pair.split].append(pair)
+    for pair in pairs:
+        others = alike[pair.lang, pair.split]
         for number, other in enumerate(chance.sample(others, min(2, len(others)))):
-            if not _long_words(other.first) & _long_words(pair.text):
+            if other.first != pair.first and not _long_words(other.first) & _long_words(pair.text):
                 yield replace(pair, id=f"{pair.id} other {number}", first=other.first, labels=_LEAVES, gone=(), how="of others")
 
 
@@ -242,6 +263,8 @@ def _crossed(pairs: Sequence[Example], clauses: Sequence[Example]) -> Iterator[E
                 yield replace(pair, id=f"{pair.id} crossed {number}", first=old, labels=_LEAVES, how="crossed")
 
 
+_CHANGES = {"direct": "ends", "sideways": "ends", "none": "leaves"}
+"""What a later message does to an old text. A wish to forget, or a text that has ended as a whole, is not trained as a change."""
 _MAX_ENDED_WORDS = 7
 """Maximum number of words of an old claim of which all words count as ended. Of a longer one, a part may still be true."""
 _PLAINLY_UNRELATED = ("unrelated", "crossed", "person", "neighbors")
@@ -329,13 +352,14 @@ def among_others(pairs: Sequence[Example], clauses: Sequence[Example]) -> Iterat
 def held(examples: Sequence[Example], new: Sequence[str]) -> Iterator[Example]:
     """Yield the examples for further training of a reader that should change only where it has new labels.
 
-    Wishes, judged memories and the clauses of the sources ``new`` are trained on their labels, and so are all pairs if ``new`` has
-    "pairs". All other answers are held. The texts of the labeled pairs are added as clauses without labels, once each, some with the
-    old claim as the previous turn.
+    Wishes, judged memories and the clauses of the sources ``new`` are trained on their labels. So are all pairs if ``new`` has
+    "pairs", and the pairs of long texts with marked words if it has "marked". All other answers are held. The texts of the labeled
+    pairs are added as clauses without labels, once each, some with the old claim as the previous turn.
     """
     chance, alone = random.Random(19), dict[str, Example]()
     for one in examples:
         is_new = one.labels.keys() in ({"consent"}, {"worth"}) or one.source in new or (one.is_pair and "pairs" in new)
+        is_new = is_new or ("marked" in new and (one.source.startswith(MARKED) or one.how == "joined"))
         yield replace(one, is_held=not is_new)
         if one.is_pair and one.how not in ("unrelated", "crossed"):
             first = one.first if chance.random() < 1 / 3 else ""

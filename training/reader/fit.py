@@ -59,6 +59,8 @@ class Plan:
     """Seconds after which training ends, even if steps remain. The learning rate falls to its end by then."""
     hold: float
     """Loss weight of the distance from the answers of the reader that training starts from. With 0, no answer is held."""
+    states: float
+    """Loss weight of the distance from the features of that reader's clauses, from which verdicts on memories are read."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -145,7 +147,7 @@ class Fit:
     def _tensor(self, value: np.ndarray) -> Tensor:
         return torch.from_numpy(value).to(self.device)
 
-    def _scores(self, one: Batch, ids: np.ndarray) -> tuple[Tensor, Tensor]:
+    def _scores(self, one: Batch, ids: np.ndarray) -> tuple[Tensor, Tensor, Tensor]:
         with self.autocast():
             return self.reader(self._tensor(ids), self._tensor(one.kinds), self._tensor(one.lengths))
 
@@ -155,9 +157,12 @@ class Fit:
         """Return the loss of a batch of inputs, and the loss of each question."""
         one = batch(inputs, 8 if self.device == "cuda" else 1)
         hidden = (self.random.random(one.ids.shape) < plan.unknown) & (one.ids > self.made.token_to_id("[MASK]"))
-        scores, tokens = self._scores(one, np.where(hidden, self.made.token_to_id("[UNK]"), one.ids))
-        held = one.held[:, None]
-        answers, inside = np.where(held, MISSING, one.labels), np.where(held, MISSING, one.inside)
+        ids = np.where(hidden, self.made.token_to_id("[UNK]"), one.ids)
+        found = self._scores(one, ids)
+        scores, tokens, _ = found
+        held, is_pair = one.held[:, None], self._is_pair(one)[:, None]
+        answers = np.where(held, MISSING, one.labels)
+        inside = np.where(held & ~is_pair, MISSING, one.inside)  # no earlier answer says which words of an old text end
         labels, parts = self._tensor(answers), {}
         for number, (head, part) in enumerate(columns().items()):
             if (answers[:, number] != MISSING).any():
@@ -171,17 +176,32 @@ class Fit:
             wrong = F.binary_cross_entropy_with_logits(tokens, self._tensor((inside == 1).astype(np.float32)), reduction="none")
             parts["span"] = (wrong * mask).sum() / mask.sum()
         if self.first is not None:
-            parts["hold"] = self._moved(self.first, one, (answers == MISSING, ~known.any(1)), scores, tokens)
+            parts["hold"], parts["states"] = self._moved(self.first, (one, ids), (answers == MISSING, ~known.any(1)), found)
         if anchor is not None:
             parts["anchor"] = self._away(anchor, self.random.integers(0, len(anchor.vectors), len(inputs)))
-        weights = {**WEIGHTS, "span": plan.span, "anchor": plan.anchor, "hold": plan.hold}
+        weights = {**WEIGHTS, "span": plan.span, "anchor": plan.anchor, "hold": plan.hold, "states": plan.states}
         return sum(weights.get(name, 1.0) * value for name, value in parts.items()), parts  # type: ignore[return-value]
 
-    def _moved(self, first: Reader, one: Batch, unknown: tuple[np.ndarray, np.ndarray], scores: Tensor, tokens: Tensor) -> Tensor:
-        """Return the distance from the answers of the first reader, where no label is known (answers, and spans)."""
+    def _is_pair(self, one: Batch) -> np.ndarray:
+        return one.ids[:, 0] == self.made.token_to_id("[MASK]")
+
+    def _moved(
+        self,
+        first: Reader,
+        read: tuple[Batch, np.ndarray],
+        unknown: tuple[np.ndarray, np.ndarray],
+        found: tuple[Tensor, Tensor, Tensor],
+    ) -> tuple[Tensor, Tensor]:
+        """Return two distances from the first reader: of the answers and spans without a known label, and of the features.
+
+        ``read`` are the batch and its tokens with those that are masked. The first reader reads the same, so that only what training
+        changes counts.
+        """
+        one, ids = read
         with torch.no_grad(), self.autocast():
-            old, old_tokens = first(*(self._tensor(part) for part in (one.ids, one.kinds, one.lengths)))
-        is_pair = one.ids[:, 0] == self.made.token_to_id("[MASK]")
+            old, old_tokens, old_features = first(*(self._tensor(part) for part in (ids, one.kinds, one.lengths)))
+        scores, tokens, features = found
+        is_pair = self._is_pair(one)
         total = torch.zeros((), device=scores.device)
         for number, (head, part) in enumerate(columns().items()):
             rows = np.flatnonzero(unknown[0][:, number] & (is_pair == (head == "change")))
@@ -190,20 +210,23 @@ class Fit:
                 now, then = scores[chosen, part].log_softmax(1), old[chosen, part].log_softmax(1)
                 total = total + F.kl_div(now, then, log_target=True, reduction="batchmean")
                 total = total + _SCORES * (now - then).clamp(-6, 6).square().mean()
+        clauses = self._tensor(np.flatnonzero(~is_pair))
+        width = old_features.std(0, keepdim=True) + 1e-3
+        moved = ((features - old_features) / width)[clauses].square().mean() if len(clauses) else torch.zeros_like(total)
         rows = np.flatnonzero(unknown[1] & ~is_pair)
         if not len(rows):
-            return total
+            return total, moved
         places = np.arange(tokens.shape[1])[None]
         inside = self._tensor(((one.kinds == 1) & (places < one.lengths[:, None]))[rows])
-        moved = (tokens - old_tokens)[self._tensor(rows)].square()
-        return total + _SCORES * (moved * inside).sum() / inside.sum()
+        away = (tokens - old_tokens)[self._tensor(rows)].square()
+        return total + _SCORES * (away * inside).sum() / inside.sum(), moved
 
     def _away(self, anchor: Anchor, rows: np.ndarray) -> Tensor:
         """Return the mean distance between the reader's vectors of some texts and the embedder's vectors."""
         ids, lengths = anchor.encoded.batch(rows)
         with self.autocast():
             states = self.reader.states(self._tensor(ids), self._tensor(np.zeros_like(ids)), self._tensor(lengths))
-        vectors = F.normalize(states[:, 0].float(), dim=-1)
+        vectors = F.normalize(states[-1][:, 0].float(), dim=-1)
         return (1 - (vectors * self._tensor(anchor.vectors[rows])).sum(-1)).mean()
 
     def predict(self, inputs: Sequence[Input], size: int = 256) -> tuple[np.ndarray, list[tuple[int, int]]]:
@@ -217,7 +240,7 @@ class Fit:
             for start in range(0, len(order), size):
                 rows = order[start : start + size]
                 one = batch([inputs[row] for row in rows], 8 if self.device == "cuda" else 1)
-                found, tokens = (part.float().cpu().numpy() for part in self._scores(one, one.ids))
+                found, tokens = (part.float().cpu().numpy() for part in self._scores(one, one.ids)[:2])
                 scores[rows] = found
                 for row, token_scores in zip(rows, tokens, strict=True):
                     spans[row] = best_span(token_scores, inputs[row])

@@ -10,8 +10,8 @@ from torch import Tensor, nn
 from reader.schema import columns
 
 WIDTH = 384
-JUDGE = "judge"
-"""Name of the layer that ``fit_worth.py`` adds for verdicts on memories."""
+LAYERS = {"judge": "worth", "wish": "consent"}
+"""Names of the layers that ``fit_layers.py`` adds, each with the question that it answers: verdicts on memories, and wishes."""
 ANSWERS = max(part.stop for part in columns().values())
 
 
@@ -32,41 +32,43 @@ class Reader(nn.Module):
             if isinstance(module, Dense):
                 module.scale = "token around zero"
 
-    def states(self, ids: Tensor, kinds: Tensor, lengths: Tensor) -> Tensor:
-        """Return the states after the last layer."""
+    def states(self, ids: Tensor, kinds: Tensor, lengths: Tensor) -> list[Tensor]:
+        """Return the states after each layer."""
         trunk = self.trunk
         places = torch.arange(ids.shape[1], device=ids.device)
         mask = (places[None, :] < lengths[:, None])[:, None, None, :]
-        states = self.dropout(trunk.norm(trunk.words(ids) + trunk.positions(places)[None] + trunk.kinds(kinds)))
+        found = [self.dropout(trunk.norm(trunk.words(ids) + trunk.positions(places)[None] + trunk.kinds(kinds)))]
         for layer in trunk.layers:
-            states = layer(states, mask)
-        return states
+            found.append(layer(found[-1], mask))
+        return found[1:]
 
     def features(self, ids: Tensor, kinds: Tensor, lengths: Tensor) -> Tensor:
-        """Return what verdicts on memories are read from: the first token's state and mean states of the text.
+        """Return what verdicts on memories and wishes are read from, as :func:`features_of` does."""
+        return features_of(self.states(ids, kinds, lengths), kinds, lengths)
 
-        The state is that after the last layer. The means are those after each layer but the first.
-        """
-        trunk = self.trunk
-        places = torch.arange(ids.shape[1], device=ids.device)
-        known = places[None, :] < lengths[:, None]
-        is_text = (known & (kinds == 1)).float()[:, :, None]
-        states, found = trunk.norm(trunk.words(ids) + trunk.positions(places)[None] + trunk.kinds(kinds)), []
-        for layer in trunk.layers:
-            states = layer(states, known[:, None, None, :])
-            found.append((states * is_text).sum(1) / is_text.sum(1))
-        return torch.cat([states[:, 0], *found[1:]], dim=1)
-
-    def forward(self, ids: Tensor, kinds: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the scores of all answers, and for each token a score for being part of the span."""
-        states = self.dropout(self.states(ids, kinds, lengths).float())
+    def forward(self, ids: Tensor, kinds: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Return the scores of all answers, for each token a score for being part of the span, and the features."""
+        layers = self.states(ids, kinds, lengths)
+        states = self.dropout(layers[-1].float())
         with torch.autocast(ids.device.type, enabled=False):
-            return self.answers(states[:, 0]), self.span(states)[:, :, 0]
+            return self.answers(states[:, 0]), self.span(states)[:, :, 0], features_of(layers, kinds, lengths)
 
     def weights(self) -> Weights:
         """Return all weights by name. The embedder's layers keep the names that they have in the embedder."""
         own = {name: value.detach().float().cpu().numpy() for name, value in self.state_dict().items()}
         return Weights(tensors={name.removeprefix("trunk."): value for name, value in own.items()})
+
+
+def features_of(layers: Sequence[Tensor], kinds: Tensor, lengths: Tensor) -> Tensor:
+    """Return what verdicts and wishes are read from: the first token's state, and mean states of the text.
+
+    The state is that after the last layer. The means are those after each layer but the first. ``layers`` are the states after each
+    layer.
+    """
+    known = torch.arange(kinds.shape[1], device=kinds.device)[None, :] < lengths[:, None]
+    is_text = (known & (kinds == 1)).float()[:, :, None]
+    means = [(states.float() * is_text).sum(1) / is_text.sum(1) for states in layers[1:]]
+    return torch.cat([layers[-1][:, 0].float(), *means], dim=1)
 
 
 def start(weights: Weights, vocabulary: Sequence[str], layers: Sequence[int]) -> Weights:
@@ -88,7 +90,7 @@ def continued(weights: Weights, *, spread: bool = True) -> tuple[Weights, dict[s
     The exported reader has as many positions as it needs; the missing ones are added as zeros and never used. An older reader
     has no answers for ``worth``. Those of the verdicts ``useful`` and ``minor`` start as "yes" of ``keep``, the others as "no".
     """
-    known = {name: value for name, value in weights.tensors.items() if not name.startswith(JUDGE)}
+    known = {name: value for name, value in weights.tensors.items() if name.split(".")[0] not in LAYERS}
     trunk = {name: value for name, value in known.items() if name.split(".")[0] not in ("answers", "span")}
     if spread:
         chance = np.random.default_rng(0)

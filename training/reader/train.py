@@ -171,6 +171,7 @@ class Run:
             round_from=options.round_from,
             seconds=options.seconds,
             hold=options.hold,
+            states=options.hold_states,
             unknown=options.unknown,
             steps=options.steps,
         )
@@ -285,6 +286,7 @@ def _options() -> argparse.Namespace:
     add("--seconds", type=float, default=420.0, help="most seconds of training")
     add("--round-from", type=float, default=0.5, help="share of the training after which training computes with 8 bits")
     add("--hold", type=float, default=0.0, help="weight of the answers of --reader; only wishes and --new have labels then")
+    add("--hold-states", type=float, default=0.0, help="weight of the features of the clauses of --reader; needs --hold")
     add("--new", type=lambda text: text.split(","), default=[], help="sources whose labels count although others are held")
     add("--mean", action="store_true", help="export the mean of the runs' weights, even if one run answers better")
     add("--no-baseline", action="store_true")
