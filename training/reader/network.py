@@ -10,8 +10,8 @@ from torch import Tensor, nn
 from reader.schema import columns
 
 WIDTH = 384
-LAYERS = {"judge": "worth", "wish": "consent"}
-"""Names of the layers that ``fit_layers.py`` adds, each with the question that it answers: verdicts on memories, and wishes."""
+JUDGE = "judge"
+"""Name of the layer that ``fit_worth.py`` adds for verdicts on memories."""
 ANSWERS = max(part.stop for part in columns().values())
 
 
@@ -43,7 +43,7 @@ class Reader(nn.Module):
         return found[1:]
 
     def features(self, ids: Tensor, kinds: Tensor, lengths: Tensor) -> Tensor:
-        """Return what verdicts on memories and wishes are read from, as :func:`features_of` does."""
+        """Return what verdicts on memories are read from, as :func:`features_of` does."""
         return features_of(self.states(ids, kinds, lengths), kinds, lengths)
 
     def forward(self, ids: Tensor, kinds: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -60,7 +60,7 @@ class Reader(nn.Module):
 
 
 def features_of(layers: Sequence[Tensor], kinds: Tensor, lengths: Tensor) -> Tensor:
-    """Return what verdicts and wishes are read from: the first token's state, and mean states of the text.
+    """Return what verdicts on memories are read from: the first token's state, and mean states of the text.
 
     The state is that after the last layer. The means are those after each layer but the first. ``layers`` are the states after each
     layer.
@@ -90,7 +90,7 @@ def continued(weights: Weights, *, spread: bool = True) -> tuple[Weights, dict[s
     The exported reader has as many positions as it needs; the missing ones are added as zeros and never used. An older reader
     has no answers for ``worth``. Those of the verdicts ``useful`` and ``minor`` start as "yes" of ``keep``, the others as "no".
     """
-    known = {name: value for name, value in weights.tensors.items() if name.split(".")[0] not in LAYERS}
+    known = {name: value for name, value in weights.tensors.items() if not name.startswith(JUDGE)}
     trunk = {name: value for name, value in known.items() if name.split(".")[0] not in ("answers", "span")}
     if spread:
         chance = np.random.default_rng(0)

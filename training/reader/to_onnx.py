@@ -13,40 +13,33 @@ from model import Weights
 from onnx import TensorProto
 
 from reader.inputs import MAX_TOKENS, Input, best_span
-from reader.network import ANSWERS, LAYERS
+from reader.network import ANSWERS, JUDGE
 from reader.schema import columns
+
+WORTH = columns()["worth"]
+"""The columns of the answers for ``worth``. They are the last ones."""
 
 
 def write(weights: Weights, path: Path) -> int:
     """Write a reader to a file and return its size in bytes. The outputs ``answers`` and ``span`` are scores.
 
-    If the weights have the layers of ``fit_layers.py``, their scores take the place of those of the same questions.
+    If the weights have a layer for verdicts (``fit_worth.py``), its scores take the place of those for ``worth``.
     """
     tensors = {**weights.tensors, "positions.weight": weights.tensors["positions.weight"][:MAX_TOKENS]}
     graph = Graph(Weights(tensors=tensors), per_token=True)
     states = states_of(graph, weights.layers, first_only=False)
     first = graph.add("Gather", states[-1], graph.constant("zero", np.array(0, np.int64)), axis=1)
     answers = _linear(graph, first, "answers")
-    added = {head: name for name, head in LAYERS.items() if f"{name}.weight" in tensors}
-    if added:
-        features = graph.add("Concat", first, *_means(graph, states[1:]), axis=-1)
-        parts = [
-            _linear(graph, features, added[head]) if head in added else _columns(graph, answers, part)
-            for head, part in columns().items()
-        ]
-        graph.add("Concat", *parts, axis=-1)
+    if f"{JUDGE}.weight" in tensors:
+        rest = (graph.constant(f"at{number}", np.array([number], np.int64)) for number in (0, WORTH.start, 1))
+        verdicts = _linear(graph, graph.add("Concat", first, *_means(graph, states[1:]), axis=-1), JUDGE)
+        graph.add("Concat", graph.add("Slice", answers, *rest), verdicts, axis=-1)
     graph.nodes[-1].output[0] = "answers"
     scores = _linear(graph, states[-1], "span")
     graph.add("Squeeze", scores, graph.constant("last", np.array([-1], np.int64)))
     graph.nodes[-1].output[0] = "span"
     onnx.save(model_of(graph, {"answers": ["batch", ANSWERS], "span": ["batch", "tokens"]}), str(path))
     return path.stat().st_size
-
-
-def _columns(graph: Graph, answers: str, part: slice) -> str:
-    """Add a node for the scores of one question. Return the name of its output."""
-    start, end, axis = (graph.constant(f"at{number}", np.array([number], np.int64)) for number in (part.start, part.stop, 1))
-    return graph.add("Slice", answers, start, end, axis)
 
 
 def _means(graph: Graph, layers: Sequence[str]) -> list[str]:
