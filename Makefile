@@ -21,7 +21,7 @@ demo: $(VENV)/.ready  ## play a demo conversation over two sessions
 
 # Three workers per core, at most six, since many tests wait. Bytecode is always cached, since the tests start many processes.
 PYTEST = $(BIN)/python -m pytest -n $(shell $(PYTHON) -c 'import os; print(min(6, 3 * (os.cpu_count() or 1)))') --dist worksteal
-test test-all: export PYTHONDONTWRITEBYTECODE =
+test test-all test-adapters: export PYTHONDONTWRITEBYTECODE =
 test: $(VENV)/.testweights $(VENV)/.dev  ## run the tests of every package, in about five minutes; ARGS="-n 0" uses one process
 	$(PYTEST) -m "not long" $(ARGS)
 
