@@ -92,6 +92,15 @@ def _service(image: Image, name: str, environment: dict[str, str], *more: str) -
         process.communicate(timeout=60)
 
 
+def _cache_bytecode(image: Image) -> None:
+    """Import what a server imports. Otherwise, each process of the two services would compile it at the same time."""
+    subprocess.run([_python(image), "-c", "import holdfast.server.app, uvicorn"], env=image.environment, check=True, timeout=120)
+
+
+def _python(image: Image) -> str:
+    return str(image.root / "opt" / "holdfast" / "bin" / "python")
+
+
 def _program(image: Image) -> str:
     (entry,) = image.command["ENTRYPOINT"]
     return str(image.root / "opt" / "holdfast" / "bin" / entry)
@@ -128,6 +137,7 @@ def test_the_steps_of_the_image_and_of_compose_work_in_a_plain_shell(tmp_path: P
     create = [_program(image), "keys", "create", "--scope", "admin", "--json"]
     made = subprocess.run(create, env={**image.environment, **settings}, check=True, capture_output=True, text=True, timeout=120)
     key = json.loads(made.stdout)["key"]
+    _cache_bytecode(image)
     with _service(image, "server", settings, "--port", "0") as server, _service(image, "worker", worker_settings):
         url = _address(server)
         health = [part.replace("http://127.0.0.1:8321", url) for part in image.command["HEALTHCHECK"]]

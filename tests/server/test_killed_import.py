@@ -16,7 +16,8 @@ from tests.importers.support import chatgpt_message, chatgpt_talk
 from tests.places import Place
 from tests.server.http_support import Process, eventually, process
 
-TALKS, TURNS = 6, 300
+TALKS, TURNS = 6, 200
+"""Number of conversations in the export, and of messages in each. An import of so many takes seven batches."""
 NOTES = 600
 """Number of notes in the vault. An import of so many takes three batches."""
 
