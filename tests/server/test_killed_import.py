@@ -17,9 +17,9 @@ from tests.places import Place
 from tests.server.http_support import Process, eventually, process
 
 TALKS, TURNS = 6, 200
-"""Number of conversations in the export, and of messages in each. An import of so many takes seven batches."""
+"""Number of conversations in the export, and of messages in each. Their import takes seven batches."""
 NOTES = 600
-"""Number of notes in the vault. An import of so many takes three batches."""
+"""Number of notes in the vault. Their import takes three batches."""
 
 
 @pytest.fixture
