@@ -264,7 +264,7 @@ def _crossed(pairs: Sequence[Example], clauses: Sequence[Example]) -> Iterator[E
 
 
 _CHANGES = {"direct": "ends", "sideways": "ends", "none": "leaves"}
-"""What a later message does to an old text. A wish to forget, or a text that has ended as a whole, is not trained as a change."""
+"""The change that a later message makes, for each kind of message. Other kinds are trained only on the marked words."""
 _MAX_ENDED_WORDS = 7
 """Maximum number of words of an old claim of which all words count as ended. Of a longer one, a part may still be true."""
 _PLAINLY_UNRELATED = ("unrelated", "crossed", "person", "neighbors")
@@ -358,8 +358,9 @@ def held(examples: Sequence[Example], new: Sequence[str]) -> Iterator[Example]:
     """
     chance, alone = random.Random(19), dict[str, Example]()
     for one in examples:
-        is_new = one.labels.keys() in ({"consent"}, {"worth"}) or one.source in new or (one.is_pair and "pairs" in new)
-        is_new = is_new or ("marked" in new and (one.source.startswith(MARKED) or one.how == "joined"))
+        is_marked = one.source.startswith(MARKED) or one.how == "joined"
+        is_new_pair = one.is_pair and ("pairs" in new or (is_marked and "marked" in new))
+        is_new = is_new_pair or one.source in new or one.labels.keys() in ({"consent"}, {"worth"})
         yield replace(one, is_held=not is_new)
         if one.is_pair and one.how not in ("unrelated", "crossed"):
             first = one.first if chance.random() < 1 / 3 else ""

@@ -287,7 +287,8 @@ def _options() -> argparse.Namespace:
     add("--round-from", type=float, default=0.5, help="share of the training after which training computes with 8 bits")
     add("--hold", type=float, default=0.0, help="weight of the answers of --reader; only wishes and --new have labels then")
     add("--hold-states", type=float, default=0.0, help="weight of the features of the clauses of --reader; needs --hold")
-    add("--new", type=lambda text: text.split(","), default=[], help="sources whose labels count although others are held")
+    new = 'sources whose labels count although others are held; "pairs" for all pairs, "marked" for those with marked words'
+    add("--new", type=lambda text: text.split(","), default=[], help=new)
     add("--mean", action="store_true", help="export the mean of the runs' weights, even if one run answers better")
     add("--no-baseline", action="store_true")
     add("--no-export", action="store_true", help="measure only")
